@@ -26,8 +26,8 @@ type Rights struct {
 	Verbs                      []string
 }
 
-// lacking asks the server which of the verbs it would refuse.
-func (r Rights) lacking(ctx context.Context, c client.Writer) (verbs []string, err error) {
+// Lacking asks the server which of the verbs it would refuse.
+func (r Rights) Lacking(ctx context.Context, c client.Writer) (verbs []string, err error) {
 	for _, verb := range r.Verbs {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: r.Group, Resource: r.Resource, Verb: verb},
@@ -36,6 +36,7 @@ func (r Rights) lacking(ctx context.Context, c client.Writer) (verbs []string, e
 			return nil, fmt.Errorf("ask for the right to %s: %w", verb, err)
 		}
 		if !review.Status.Allowed {
+			forbidden.WithLabelValues(verb, r.Group, r.Resource).Inc()
 			verbs = append(verbs, verb)
 		}
 	}
@@ -74,7 +75,7 @@ func (a *Access) Lacking(ctx context.Context) []string {
 	if now.Before(a.until) {
 		return a.lacks
 	}
-	lacks, err := a.Rights.lacking(ctx, a.Client)
+	lacks, err := a.Rights.Lacking(ctx, a.Client)
 	switch {
 	case err != nil && ctx.Err() != nil: // who asks has ended
 		return a.known()

@@ -28,7 +28,7 @@ type Operator struct {
 	// start when all of them are established. The CA is written into those with a conversion webhook.
 	CRDs []string
 	// SeparateKinds is true if each of the kinds can be installed without the others: Setup is called at once then, and
-	// has each controller wait for its own CRDs by Environment.AfterCRDs.
+	// has each controller wait for its own CRDs by Environment.After.
 	SeparateKinds bool
 	// Flags adds the operator's own flags, such as --cloneset-workers. Optional.
 	Flags func(*pflag.FlagSet)

@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 )
 
 // Run runs an operator until ctx ends or an error occurs. The order of the steps matters: our objects can be read only
@@ -135,10 +136,11 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 	return env, config, nil
 }
 
-// shapedConfig limits the rate of requests if configured, and the duration of writes always.
+// shapedConfig limits the rate of requests if configured, and the duration of writes always. What is forbidden is counted.
 func shapedConfig(config *rest.Config, options Options) *rest.Config {
 	config = options.Limit(config)
 	config.Wrap(limitWrites(options.LeaderElection.writeLimit()))
+	config.Wrap(optional.CountForbidden())
 	return config
 }
 

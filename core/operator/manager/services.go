@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
@@ -34,7 +35,7 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 		}
 	}
 	leader := leaderGauge()
-	collectors := []prometheus.Collector{leader, buildInfo(env.Feature)}
+	collectors := []prometheus.Collector{leader, buildInfo(env.Feature), optional.Forbidden()}
 	if hooks != nil {
 		collectors = append(collectors, hooks.certificates.Collectors()...)
 	}

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
@@ -43,23 +45,52 @@ func (s *startup) waitForCRDs(ctx context.Context, env *Environment, names []str
 	}.Wait(ctx)
 }
 
-// AfterCRDs calls setUp, which adds controllers to the manager, when all definitions are established: before it returns
-// if they are, else while the manager runs, as leader. Operators with SeparateKinds call it from Setup. A failure of
-// setUp ends the manager.
-func (e *Environment) AfterCRDs(ctx context.Context, names []string, setUp func(context.Context, *Environment) error) error {
-	if len(missingCRDs(ctx, e, names)) == 0 {
+// Needs are what a controller cannot begin without.
+type Needs struct {
+	// CRDs are the definitions of the kinds that it works on.
+	CRDs []string
+	// Reads are the kinds that it caches, by their plural names; of each it must be able to list and watch the objects. A
+	// manager starts no controller before all of its caches are filled: one that may not be filled would hold up the
+	// controllers beside this one.
+	Reads []schema.GroupResource
+}
+
+// After calls setUp, which adds controllers to the manager, when all is there that they need: before it returns if it is,
+// else while the manager runs, as leader. A failure of setUp ends the manager. An operator of several kinds calls it from
+// Setup for each of them, so that what one lacks holds up no other.
+func (e *Environment) After(ctx context.Context, needs Needs, setUp func(context.Context, *Environment) error) error {
+	missing := func(ctx context.Context) []string { return e.missing(ctx, needs) }
+	if len(missing(ctx)) == 0 {
 		return setUp(ctx, e)
 	}
 	return e.Manager.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
-		err := process.Kinds{
-			Missing:   func(ctx context.Context) []string { return missingCRDs(ctx, e, names) },
-			OnMissing: func(string) {}, Interval: separatePause, Clock: e.Clock, Log: e.Log,
-		}.Wait(ctx)
-		if err != nil {
+		wait := process.Kinds{Missing: missing, OnMissing: func(string) {}, Interval: separatePause, Clock: e.Clock, Log: e.Log}
+		if err := wait.Wait(ctx); err != nil {
 			return ignoreEnd(ctx, err)
 		}
 		return setUp(ctx, e)
 	}))
+}
+
+// AfterCRDs is After for definitions alone.
+func (e *Environment) AfterCRDs(ctx context.Context, names []string, setUp func(context.Context, *Environment) error) error {
+	return e.After(ctx, Needs{CRDs: names}, setUp)
+}
+
+// missing lists what is not there yet. Permissions of which the server does not say that they are lacking count as granted.
+func (e *Environment) missing(ctx context.Context, needs Needs) []string {
+	missing := missingCRDs(ctx, e, needs.CRDs)
+	for _, kind := range needs.Reads {
+		rights := optional.Rights{Namespace: e.Options.Namespace, Group: kind.Group, Resource: kind.Resource, Verbs: []string{"list", "watch"}}
+		verbs, err := rights.Lacking(ctx, e.Manager.GetClient())
+		switch {
+		case err != nil && ctx.Err() == nil:
+			e.Log.Error(err, "It is not known whether a permission is granted", "resource", kind.String())
+		case len(verbs) > 0:
+			missing = append(missing, "permission to "+strings.Join(verbs, " and ")+" "+kind.String())
+		}
+	}
+	return missing
 }
 
 // missingCRDs returns the definitions that cannot be used yet, each with the reason.

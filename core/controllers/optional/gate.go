@@ -1,0 +1,40 @@
+package optional
+
+import (
+	"context"
+	"sync/atomic"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Gate is what a controller of an optional kind waits for: that the cluster serves the kind, and that the process may
+// cache its objects.
+type Gate struct {
+	Kind
+	Discovery Discovery
+	// Client asks the server for permissions.
+	Client client.Writer
+	// Namespace is that of the objects, empty for all.
+	Namespace string
+
+	forbidden atomic.Bool
+}
+
+// Open reports whether the kind is served and the process may cache its objects. It may unless the server says otherwise.
+func (g *Gate) Open(ctx context.Context) (bool, error) {
+	version, err := g.Served(g.Discovery)
+	if err != nil || version == "" {
+		g.forbidden.Store(false)
+		return false, err
+	}
+	lacking, err := Rights{Namespace: g.Namespace, Group: g.Group, Resource: g.Resource, Verbs: []string{"list", "watch"}}.Lacking(ctx, g.Client)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "It is not known whether objects may be cached", "resource", g.Resource)
+	}
+	g.forbidden.Store(len(lacking) > 0)
+	return len(lacking) == 0, nil
+}
+
+// Forbidden reports whether the last Open found that the kind is served and that the process may not cache its objects.
+func (g *Gate) Forbidden() bool { return g.forbidden.Load() }
