@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,19 +101,27 @@ func configNamespace() string {
 // part is a controller of the manager.
 type part struct {
 	name  string
-	on    bool     // by the feature gates
-	crds  []string // what it cannot do without
+	on    bool // by the feature gates
+	needs manager.Needs
 	setUp func(context.Context, *manager.Environment) error
+}
+
+// needs are definitions of kinds, which are read, and further kinds.
+func needs(crds []string, reads ...schema.GroupResource) manager.Needs {
+	for _, crd := range crds {
+		reads = append(reads, schema.ParseGroupResource(crd))
+	}
+	return manager.Needs{CRDs: crds, Reads: reads}
 }
 
 // parts are all controllers.
 func (s *settings) parts(env *manager.Environment) []part {
 	return []part{
-		{advancedcronjob.ControllerName, true, []string{cronCRD}, s.setUpCrons},
-		{broadcastjob.ControllerName, true, []string{broadcastCRD}, s.setUpBroadcasts},
-		{imagepulljob.ControllerName, pulls(env), []string{pullCRD}, s.setUpPulls},
-		{imagelistpulljob.ControllerName, pulls(env), []string{pullCRD, listCRD}, setUpLists},
-		{sidecarterminator.ControllerName, env.Options.FeatureGates.Enabled(features.SidecarTerminator), nil, s.setUpSidecars},
+		{advancedcronjob.ControllerName, true, needs([]string{cronCRD}), s.setUpCrons},
+		{broadcastjob.ControllerName, true, needs([]string{broadcastCRD}, corev1.Resource("pods"), corev1.Resource("nodes")), s.setUpBroadcasts},
+		{imagepulljob.ControllerName, pulls(env), needs([]string{pullCRD}), s.setUpPulls},
+		{imagelistpulljob.ControllerName, pulls(env), needs([]string{pullCRD, listCRD}), setUpLists},
+		{sidecarterminator.ControllerName, env.Options.FeatureGates.Enabled(features.SidecarTerminator), needs(nil, corev1.Resource("pods"), corev1.Resource("nodes")), s.setUpSidecars},
 	}
 }
 
@@ -121,7 +130,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		if !p.on || !s.controllers.run(p.name) {
 			continue
 		}
-		if err := env.AfterCRDs(ctx, p.crds, p.setUp); err != nil {
+		if err := env.After(ctx, p.needs, p.setUp); err != nil {
 			return fmt.Errorf("set up %s: %w", p.name, err)
 		}
 	}

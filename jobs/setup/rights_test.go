@@ -31,7 +31,7 @@ func TestALackingRightCostsNothingElse(t *testing.T) {
 	c := env.Client(t)
 	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: daemon.DefaultConfigNamespace}})))
 	operators.Granted{
-		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"},
+		Env: &env, Operator: Operator(), Files: config.Files, Roles: roles,
 		Flags: []string{"--feature-gates=SidecarTerminator=true"},
 	}.Start(t)
 	namespace := env.Namespace(t)
@@ -109,16 +109,7 @@ func reasonsOf(t *testing.T, check *assert.CollectT, c client.Client, about clie
 // assertOthersRun makes a job of each other kind, and waits until each has done something.
 func assertOthersRun(t *testing.T, c client.Client, namespace string, node *daemon.NodeImage, when string) {
 	t.Helper()
-	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
-	}}
-	cron := &v1beta1.AdvancedCronJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cron-" + when}}
-	cron.Spec.Schedule = "@every 1s"
-	cron.Spec.Template.JobTemplate = &batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pod}}
-	require.NoError(t, c.Create(t.Context(), cron))
-	broadcast := &v1beta1.BroadcastJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "broadcast-" + when}}
-	broadcast.Spec.Template = pod
-	require.NoError(t, c.Create(t.Context(), broadcast))
+	cron, broadcast := givenCron(t, c, namespace, "cron-"+when), givenBroadcast(t, c, namespace, "broadcast-"+when)
 	list := &v1beta1.ImageListPullJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "list-" + when}}
 	list.Spec.Images = []string{"open-" + when + ":1"}
 	list.Spec.Selector = &v1beta1.ImagePullJobNodeSelector{Names: []string{node.Name}}
@@ -132,6 +123,31 @@ func assertOthersRun(t *testing.T, c client.Client, namespace string, node *daem
 		assert.NotEmpty(check, pods.Items)
 	})
 	require.NoError(t, c.Delete(t.Context(), cron))
+}
+
+// podTemplate is that of jobs of either kind.
+func podTemplate() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
+	}}
+}
+
+// givenCron makes an AdvancedCronJob that makes a Job every second.
+func givenCron(t *testing.T, c client.Client, namespace, name string) *v1beta1.AdvancedCronJob {
+	t.Helper()
+	cron := &v1beta1.AdvancedCronJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	cron.Spec.Schedule = "@every 1s"
+	cron.Spec.Template.JobTemplate = &batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: podTemplate()}}
+	require.NoError(t, c.Create(t.Context(), cron))
+	return cron
+}
+
+func givenBroadcast(t *testing.T, c client.Client, namespace, name string) *v1beta1.BroadcastJob {
+	t.Helper()
+	broadcast := &v1beta1.BroadcastJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	broadcast.Spec.Template = podTemplate()
+	require.NoError(t, c.Create(t.Context(), broadcast))
+	return broadcast
 }
 
 // givenRestrictedSidecar makes a pod whose sidecar cannot be stopped, and waits until it says so.

@@ -72,11 +72,6 @@ func (e *Environment) After(ctx context.Context, needs Needs, setUp func(context
 	}))
 }
 
-// AfterCRDs is After for definitions alone.
-func (e *Environment) AfterCRDs(ctx context.Context, names []string, setUp func(context.Context, *Environment) error) error {
-	return e.After(ctx, Needs{CRDs: names}, setUp)
-}
-
 // missing lists what is not there yet. Permissions of which the server does not say that they are lacking count as granted.
 func (e *Environment) missing(ctx context.Context, needs Needs) []string {
 	missing := missingCRDs(ctx, e, needs.CRDs)

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 
@@ -19,8 +20,9 @@ import (
 type reconciler struct {
 	*base.Controller
 	kind *kind
-	// over is nil where the cluster serves the kind, otherwise it reports whether it does by now.
+	// over is nil where jobs of the kind are cached, otherwise it reports whether they are by now; gate says why not.
 	over func() bool
+	gate *optional.Gate
 }
 
 // Reconcile runs one pass over an AdvancedCronJob.

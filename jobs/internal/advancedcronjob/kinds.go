@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 
@@ -28,21 +27,23 @@ type kind struct {
 	children func(context.Context, *fastclient.Reader, *v1beta1.AdvancedCronJob) ([]plan.Child, error)
 	// child says what is known of a job.
 	child func(client.Object) plan.Child
-	// optional is the kind if the cluster may not serve it.
-	optional *optional.Kind
+	// optional is the kind, which the cluster may not serve.
+	optional optional.Kind
 }
 
 // kinds returns all of them.
 func kinds() []*kind {
 	return []*kind{
-		kindOf(v1beta1.TemplateJob, batchv1.SchemeGroupVersion, fromJob),
-		ours(kindOf(v1beta1.TemplateBroadcastJob, v1beta1.GroupVersion, fromBroadcastJob), "broadcastjobs"),
-		ours(kindOf(v1beta1.TemplateImageListPullJob, v1beta1.GroupVersion, fromImageListPullJob), "imagelistpulljobs"),
+		kindOf(v1beta1.TemplateJob, batchv1.SchemeGroupVersion, "jobs", fromJob),
+		kindOf(v1beta1.TemplateBroadcastJob, v1beta1.GroupVersion, "broadcastjobs", fromBroadcastJob),
+		kindOf(v1beta1.TemplateImageListPullJob, v1beta1.GroupVersion, "imagelistpulljobs", fromImageListPullJob),
 	}
 }
 
-func kindOf[T any, P fastclient.Object[T]](name v1beta1.TemplateKind, version schema.GroupVersion, told func(*T) plan.Child) *kind {
-	k := &kind{name: name, object: P(new(T))}
+func kindOf[T any, P fastclient.Object[T]](name v1beta1.TemplateKind, version schema.GroupVersion, resource string, told func(*T) plan.Child) *kind {
+	k := &kind{name: name, object: P(new(T)), optional: optional.Kind{
+		GroupKind: version.WithKind(string(name)).GroupKind(), Resource: resource, Versions: []string{version.Version},
+	}}
 	child := func(o *T) plan.Child {
 		c := told(o)
 		c.Object, c.Kind, c.APIVersion = P(o), string(name), version.String()
@@ -64,15 +65,6 @@ func kindOf[T any, P fastclient.Object[T]](name v1beta1.TemplateKind, version sc
 			children = append(children, child(o))
 		}
 		return children, nil
-	}
-	return k
-}
-
-// ours makes it a kind of this module, whose definition may not be installed.
-func ours(k *kind, resource string) *kind {
-	k.optional = &optional.Kind{
-		GroupKind: schema.GroupKind{Group: contract.AppsGroup, Kind: string(k.name)},
-		Resource:  resource, Versions: []string{v1beta1.GroupVersion.Version},
 	}
 	return k
 }

@@ -27,12 +27,12 @@ const workers = 3
 // Options change how the controller works.
 type Options struct {
 	base.Settings
-	// Clock tells the time and ticks while a kind is not served; nil for the real one.
+	// Clock tells the time and ticks while a kind is missing; nil for the real one.
 	Clock clock.WithTicker
 }
 
-// SetUp adds the controller to the manager: at once for the kinds of jobs that the cluster serves, for others as soon
-// as it does.
+// SetUp adds the controller to the manager: at once for the kinds of jobs that the cluster serves and the operator may
+// read, for others as soon as they are.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -50,15 +50,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 func setUp(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, discovery optional.Discovery) error {
-	if k.optional == nil {
-		return start(ctx, mgr, o, k)
-	}
+	g := &optional.Gate{Kind: k.optional, Discovery: discovery, Client: mgr.GetClient(), Namespace: o.Namespace}
 	return optional.Begin(ctx, mgr, optional.Beginning{
-		Ready: func(context.Context) (bool, error) {
-			version, err := k.optional.Served(discovery)
-			return version != "", err
-		},
-		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, k, over) },
+		Ready:   g.Open,
+		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, k, g, over) },
 		With:    func(ctx context.Context) error { return start(ctx, mgr, o, k) },
 		Clock:   o.Clock,
 	})
@@ -84,13 +79,13 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 }
 
 // wait adds the controller that says why no jobs of a kind are made.
-func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, over func() bool) error {
+func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, g *optional.Gate, over func() bool) error {
 	name := k.controller() + "-waiting"
 	b, err := newBase(ctx, mgr, o, name, map[client.Object]cache.ByObject{})
 	if err != nil {
 		return err
 	}
-	return add(mgr, name, k, o, &reconciler{Controller: b, kind: k, over: over}, func(c *builder.Builder) *builder.Builder { return c })
+	return add(mgr, name, k, o, &reconciler{Controller: b, kind: k, gate: g, over: over}, func(c *builder.Builder) *builder.Builder { return c })
 }
 
 // newBase returns the parts of a controller that writes AdvancedCronJobs, and those kinds.

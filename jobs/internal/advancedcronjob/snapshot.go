@@ -16,12 +16,16 @@ import (
 
 // snapshot reads what concerns one AdvancedCronJob.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
-	s := plan.Snapshot{Now: r.Clock.Now(), NotServed: r.over != nil}
+	s := plan.Snapshot{Now: r.Clock.Now()}
+	if r.over != nil {
+		s.Forbidden = r.gate.Forbidden()
+		s.NotServed = !s.Forbidden
+	}
 	var err error
 	if s.Cron, err = fastclient.Get[v1beta1.AdvancedCronJob](ctx, r.Reader, key); err != nil {
 		return s, fmt.Errorf("read advanced cron job %s: %w", key, err)
 	}
-	if !s.NotServed {
+	if r.over == nil {
 		if s.Children, err = r.kind.children(ctx, r.Reader, s.Cron); err != nil {
 			return s, err
 		}

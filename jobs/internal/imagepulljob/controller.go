@@ -71,7 +71,7 @@ func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
 // waiting reconciles ImagePullJobs while there is an obstacle.
 type waiting struct {
 	*base.Controller
-	why  plan.Obstacle
+	why  func() plan.Obstacle
 	over func() bool
 }
 
@@ -86,7 +86,7 @@ func (w *waiting) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 			return base.Pass{}, fmt.Errorf("read image pull job %s: %w", key, err)
 		}
 		now := w.Clock.Now()
-		todo := plan.Waiting(job, now, w.KnownRefusals(job, nil, 0, now), w.why)
+		todo := plan.Waiting(job, now, w.KnownRefusals(job, nil, 0, now), w.why())
 		return passOf(job, &todo), nil
 	})
 }

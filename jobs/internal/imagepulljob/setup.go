@@ -51,18 +51,22 @@ func nodeImages() optional.Kind {
 // one namespace holds no NodeImages, which belong to none.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if o.Namespace != "" {
-		return wait(ctx, mgr, o, plan.OneNamespace, optional.Never)
+		return wait(ctx, mgr, o, func() plan.Obstacle { return plan.OneNamespace }, optional.Never)
 	}
 	discovery, err := optional.NewDiscovery(mgr.GetConfig(), 0)
 	if err != nil {
 		return err
 	}
+	g := &optional.Gate{Kind: nodeImages(), Discovery: discovery, Client: mgr.GetClient()}
+	obstacle := func() plan.Obstacle {
+		if g.Forbidden() {
+			return plan.Forbidden
+		}
+		return plan.NotInstalled
+	}
 	return optional.Begin(ctx, mgr, optional.Beginning{
-		Ready: func(context.Context) (bool, error) {
-			version, err := nodeImages().Served(discovery)
-			return version != "", err
-		},
-		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, plan.NotInstalled, over) },
+		Ready:   g.Open,
+		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, obstacle, over) },
 		With:    func(setUp context.Context) error { return begin(ctx, setUp, mgr, o) },
 	})
 }
@@ -91,7 +95,7 @@ func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // wait adds the controller that says why nothing is pulled.
-func wait(ctx context.Context, mgr ctrl.Manager, o Options, why plan.Obstacle, over func() bool) error {
+func wait(ctx context.Context, mgr ctrl.Manager, o Options, why func() plan.Obstacle, over func() bool) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName + "-waiting", EventSource: "imagepulljob-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: fastclient.Within(o.Namespace, cache.ByObject{})},

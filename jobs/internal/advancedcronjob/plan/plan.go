@@ -47,7 +47,7 @@ func Compute(s Snapshot) Plan {
 	p.plan.status = p.status
 	p.status.ObservedGeneration, p.status.Type = s.Cron.Generation, KindOf(s.Cron)
 	p.schedule, p.invalid = schedule.Parse(s.Cron.Spec.Schedule, s.Cron.Spec.TimeZone)
-	if !s.NotServed {
+	if !s.NotServed && !s.Forbidden {
 		p.observe()
 		p.forget()
 	}
@@ -76,6 +76,9 @@ func (p *pass) decide() {
 	switch {
 	case p.NotServed:
 		p.hold(ReasonNotServed, "the cluster does not serve the kind "+string(p.status.Type)+": no jobs are made until it does")
+		return
+	case p.Forbidden:
+		p.hold(ReasonForbidden, "the operator may not list and watch objects of the kind "+string(p.status.Type)+": no jobs are made until it has the permission")
 		return
 	case t.JobTemplate == nil && t.BroadcastJobTemplate == nil && t.ImageListPullJobTemplate == nil:
 		p.hold(ReasonInvalid, "spec.template has no template")
@@ -165,6 +168,8 @@ func (p *pass) tellHold() {
 	switch p.plan.held.reason {
 	case ReasonNotServed:
 		p.notice(corev1.EventTypeWarning, EventNotServed, p.plan.held.message)
+	case ReasonForbidden:
+		p.notice(corev1.EventTypeWarning, EventForbidden, p.plan.held.message)
 	case ReasonInvalid:
 		p.notice(corev1.EventTypeWarning, EventInvalid, p.plan.held.message)
 	case ReasonActive:

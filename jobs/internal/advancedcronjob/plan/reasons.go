@@ -22,6 +22,8 @@ const (
 	EventInvalid = "UnparseableSchedule"
 	// EventNotServed says that the cluster does not serve the kind of the jobs.
 	EventNotServed = "KindNotServed"
+	// EventForbidden says that the operator lacks the permission to read jobs of the kind.
+	EventForbidden = "KindForbidden"
 )
 
 // Reasons of condition Scheduling, and of missed runs.
@@ -36,6 +38,8 @@ const (
 	ReasonInvalid = "InvalidSpec"
 	// ReasonNotServed says that the cluster does not serve the kind of the jobs.
 	ReasonNotServed = "KindNotServed"
+	// ReasonForbidden says that the operator lacks the permission to read jobs of the kind.
+	ReasonForbidden = "KindForbidden"
 	// ReasonRefused says that the server did not take the job.
 	ReasonRefused = "CreateRefused"
 	// ReasonDeadline says of a missed run that startingDeadlineSeconds had passed before it could begin.
@@ -59,7 +63,7 @@ const (
 // Reasons are all that users read of this package.
 var Reasons = []string{
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventCompleted, EventMissed, EventTooMany, EventActive,
-	EventInvalid, EventNotServed,
-	ReasonAsScheduled, ReasonPaused, ReasonActive, ReasonInvalid, ReasonNotServed, ReasonRefused, ReasonDeadline, ReasonLate,
-	ReasonTakenOver, ReasonRunSucceeded, ReasonRunFailed,
+	EventInvalid, EventNotServed, EventForbidden,
+	ReasonAsScheduled, ReasonPaused, ReasonActive, ReasonInvalid, ReasonNotServed, ReasonForbidden, ReasonRefused, ReasonDeadline,
+	ReasonLate, ReasonTakenOver, ReasonRunSucceeded, ReasonRunFailed,
 }

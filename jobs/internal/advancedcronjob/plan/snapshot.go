@@ -16,6 +16,8 @@ type Snapshot struct {
 	Children []Child
 	// NotServed is true while the cluster does not serve that kind. Then no children are known.
 	NotServed bool
+	// Forbidden is true while the operator lacks the permission to read that kind. Then no children are known either.
+	Forbidden bool
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the pass.

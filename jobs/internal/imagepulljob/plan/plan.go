@@ -244,6 +244,7 @@ type Obstacle struct{ Event, Message string }
 // The obstacles.
 var (
 	NotInstalled = Obstacle{EventNotInstalled, MessageNotInstalled} //nolint:gochecknoglobals // a constant
+	Forbidden    = Obstacle{EventForbidden, MessageForbidden}       //nolint:gochecknoglobals // a constant
 	OneNamespace = Obstacle{EventOneNamespace, MessageOneNamespace} //nolint:gochecknoglobals // a constant
 )
 

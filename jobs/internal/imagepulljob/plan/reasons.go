@@ -17,6 +17,8 @@ const (
 	MessageProgress = "job is running, progress "
 	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings.
 	MessageNotInstalled = "NodeImage is not installed in this cluster: nothing will be pulled"
+	// MessageForbidden says that the operator lacks the permission to read NodeImages.
+	MessageForbidden = "the operator may not list and watch nodeimages: nothing will be pulled until it has the permission"
 	// MessageOneNamespace says that the operator serves one namespace only: NodeImages, of nodes, belong to none.
 	MessageOneNamespace = "the operator serves one namespace only: nothing will be pulled, nodes belong to none"
 	// MessageSecretsForbidden begins what says that the manager lacks rights in the namespace of the copies of pull secrets.
@@ -41,6 +43,8 @@ const (
 	EventSecretsForbidden = "PullSecretsForbidden"
 	// EventNotInstalled says that the cluster does not serve NodeImage; the job begins as soon as it does.
 	EventNotInstalled = "NodeImageNotInstalled"
+	// EventForbidden says that the operator lacks the permission to read NodeImages; the job begins when it is granted.
+	EventForbidden = "NodeImagesForbidden"
 	// EventOneNamespace says that the operator serves one namespace only, and therefore pulls nothing.
 	EventOneNamespace = "OneNamespaceOnly"
 	// WaitRoom says that a node has as many images in its NodeImage as it may have.
@@ -50,8 +54,9 @@ const (
 // Messages and Reasons are all that users read of this package.
 var (
 	Messages = []string{
-		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNoNodeImages, MessageSlow, MessageNotInstalled, MessageOneNamespace, MessageSecretsForbidden,
+		MessageCompleted, MessageDeadline, MessageNoProgress, MessageProgress, MessageNoNodeImages, MessageSlow, MessageNotInstalled, MessageForbidden,
+		MessageOneNamespace, MessageSecretsForbidden,
 		MessageNotStarted, MessageNotEnded,
 	}
-	Reasons = []string{EventSecretNotFound, EventSecretType, EventNamespaceMissing, EventSecretsForbidden, EventNotInstalled, EventOneNamespace, WaitRoom}
+	Reasons = []string{EventSecretNotFound, EventSecretType, EventNamespaceMissing, EventSecretsForbidden, EventNotInstalled, EventForbidden, EventOneNamespace, WaitRoom}
 )
