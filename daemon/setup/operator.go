@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,25 +73,52 @@ func Cache(namespace string) cache.Options {
 	})
 }
 
+// part is a controller of the manager, with the kinds that it caches.
+type part struct {
+	name  string
+	on    bool
+	reads []schema.GroupResource
+	setUp func(context.Context, *manager.Environment) error
+}
+
+func (s *settings) parts(env *manager.Environment) []part {
+	agents, everywhere := env.Options.FeatureGates.Enabled(features.KruiseDaemon), env.Options.Namespace == ""
+	if agents && !everywhere {
+		env.Log.Info("NodeImages belong to no namespace: restricted to one, the operator leaves them alone", "namespace", env.Options.Namespace)
+	}
+	kind := func(plural string) schema.GroupResource {
+		return v1beta1.GroupVersion.WithResource(plural).GroupResource()
+	}
+	return []part{
+		{"container launch priority", true, []schema.GroupResource{corev1.Resource("pods"), corev1.Resource("configmaps")}, setUpBarriers},
+		{"container recreation", agents, []schema.GroupResource{corev1.Resource("pods"), kind("containerrecreaterequests")}, s.setUpRequests},
+		{"node images", agents && everywhere, []schema.GroupResource{corev1.Resource("nodes"), kind("nodeimages")}, s.setUpImages},
+	}
+}
+
+// setup adds each controller as soon as it may read what it caches: a permission that one lacks holds up no other.
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
-	if err := launch.SetUp(ctx, env.Manager, env.Settings(launch.ControllerName, 0)); err != nil {
-		return fmt.Errorf("set up container launch priority: %w", err)
-	}
-	if !env.Options.FeatureGates.Enabled(features.KruiseDaemon) {
-		return nil
-	}
-	if err := recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers)); err != nil {
-		return fmt.Errorf("set up container recreation: %w", err)
-	}
-	if namespace := env.Options.Namespace; namespace != "" {
-		env.Log.Info("NodeImages belong to no namespace: restricted to one, the operator leaves them alone", "namespace", namespace)
-		return nil
-	}
-	err := nodeimage.SetUp(ctx, env.Manager, nodeimage.Options{
-		Settings: env.Settings(nodeimage.ControllerName, s.imageWorkers), CreationDelay: s.creationDelay,
-	})
-	if err != nil {
-		return fmt.Errorf("set up node images: %w", err)
+	for _, p := range s.parts(env) {
+		if !p.on {
+			continue
+		}
+		if err := env.After(ctx, manager.Needs{Reads: p.reads}, p.setUp); err != nil {
+			return fmt.Errorf("set up %s: %w", p.name, err)
+		}
 	}
 	return nil
+}
+
+func setUpBarriers(ctx context.Context, env *manager.Environment) error {
+	return launch.SetUp(ctx, env.Manager, env.Settings(launch.ControllerName, 0))
+}
+
+func (s *settings) setUpRequests(ctx context.Context, env *manager.Environment) error {
+	return recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers))
+}
+
+func (s *settings) setUpImages(ctx context.Context, env *manager.Environment) error {
+	return nodeimage.SetUp(ctx, env.Manager, nodeimage.Options{
+		Settings: env.Settings(nodeimage.ControllerName, s.imageWorkers), CreationDelay: s.creationDelay,
+	})
 }
