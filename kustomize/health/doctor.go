@@ -128,7 +128,9 @@ func faults(report *Report) []Finding {
 			continue
 		}
 		help := "Install it again: flotilla install " + report.Feature
-		if name := podsOf(report, fault); name != "" {
+		if strings.HasSuffix(fault, noLeader) {
+			help = leaderHelp(report.Feature)
+		} else if name := podsOf(report, fault); name != "" {
 			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/name=" + name
 		}
 		findings = append(findings, Finding{About: report.Feature, Trouble: fault, Help: help})

@@ -59,7 +59,7 @@ func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Featur
 		}
 	}
 	report.judge()
-	return report, nil
+	return report, report.followLeader(ctx, cluster)
 }
 
 // judge fills in what follows from the objects.

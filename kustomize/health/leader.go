@@ -1,0 +1,128 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+)
+
+const (
+	// leaderPatience is how long an operator may be without a leader: a new one takes over after 15 seconds.
+	leaderPatience = time.Minute
+	// renewal is longer than the pause after which a leader renews its Lease.
+	renewal = 4 * time.Second
+	// noLeader ends what is said of a manager of which no replica leads.
+	noLeader = "no controller runs"
+)
+
+// followLeader adds a fault if the manager is available and none of its replicas leads. A replica leads once its caches are
+// filled, which readiness does not wait for.
+func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error {
+	lease := leaseOf(r.manager)
+	if lease == nil {
+		return nil
+	}
+	look := func() (string, string, error) {
+		live, err := cluster.Get(ctx, lease)
+		if err != nil || live == nil {
+			return leaderless(lease, nil, r.manager, time.Now()), "", err
+		}
+		return leaderless(lease, live, r.manager, time.Now()), live.GetResourceVersion(), nil
+	}
+	fault, before, err := look()
+	if apierrors.IsForbidden(err) {
+		return nil // who may not see Leases is told of the rest
+	}
+	if err != nil || fault == "" {
+		return err
+	}
+	// The clock of this machine may differ from those of the nodes. A Lease that changes has a holder.
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(renewal):
+	}
+	fault, after, err := look()
+	if err == nil && fault != "" && before == after {
+		r.Faults, r.Healthy = append(r.Faults, fault), false
+	}
+	return err
+}
+
+// leaseOf returns the Lease of a manager without its content; nil if there is no manager, or one without leader election.
+func leaseOf(manager *unstructured.Unstructured) *unstructured.Unstructured {
+	if manager == nil {
+		return nil
+	}
+	lease := &unstructured.Unstructured{}
+	lease.SetAPIVersion("coordination.k8s.io/v1")
+	lease.SetKind("Lease")
+	lease.SetNamespace(manager.GetNamespace())
+	lease.SetName(manager.GetName())
+	containers, _, _ := unstructured.NestedSlice(manager.Object, "spec", "template", "spec", "containers")
+	for _, container := range containers {
+		fields, _ := container.(map[string]any)
+		arguments, _, _ := unstructured.NestedStringSlice(fields, "args")
+		for _, argument := range arguments {
+			switch flag, value, _ := strings.Cut(argument, "="); flag {
+			case "--enable-leader-election":
+				if value == "false" {
+					return nil
+				}
+			case "--leader-election-id":
+				lease.SetName(value)
+			case "--leader-election-namespace":
+				lease.SetNamespace(value)
+			}
+		}
+	}
+	return lease
+}
+
+// leaderless says that nobody leads, and for how long; empty if somebody does, or if nobody needs to yet. live is the Lease
+// as it is, nil if there is none.
+func leaderless(lease, live, manager *unstructured.Unstructured, now time.Time) string {
+	since, available := availableSince(manager)
+	if !available {
+		return ""
+	}
+	if live != nil {
+		text, _, _ := unstructured.NestedString(live.Object, "spec", "renewTime")
+		if renewed, err := time.Parse(time.RFC3339, text); err == nil && renewed.After(since) {
+			since = renewed
+		}
+	}
+	age := now.Sub(since)
+	if age <= leaderPatience {
+		return ""
+	}
+	return fmt.Sprintf("%s has no leader: nobody has held Lease %s/%s for %s, and %s",
+		apply.Describe(manager), lease.GetNamespace(), lease.GetName(), age.Truncate(time.Second), noLeader)
+}
+
+// availableSince returns since when a Deployment has been available.
+func availableSince(deployment *unstructured.Unstructured) (since time.Time, available bool) {
+	conditions, _, _ := unstructured.NestedSlice(deployment.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Available" && fields["status"] == "True" {
+			text, _ := fields["lastTransitionTime"].(string)
+			since, err := time.Parse(time.RFC3339, text)
+			return since, err == nil
+		}
+	}
+	return time.Time{}, false
+}
+
+// leaderHelp is what helps a manager without a leader.
+func leaderHelp(feature string) string {
+	return "A permission that is lacking, named here or in its log, or a kind that is not served keeps it from leading: kubectl -n " +
+		install.Namespace + " logs deployment/" + feature + "-manager"
+}
