@@ -63,7 +63,8 @@ type ImageListPullJobStatus struct {
 	// succeeded is how many images all nodes have.
 	// +optional
 	Succeeded int32 `json:"succeeded,omitempty"`
-	// failedImageStatuses are the images that not all nodes could pull, sorted by name.
+	// failedImageStatuses are the images that not all nodes could pull, and those that have no ImagePullJob because the server
+	// refuses it, sorted by name.
 	// +optional
 	FailedImageStatuses []*FailedImageStatus `json:"failedImageStatuses,omitempty"`
 	// observedGeneration is the generation that the status describes.
@@ -79,7 +80,7 @@ type FailedImageStatus struct {
 	// name is the image.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// message says where to look for the reason.
+	// message is the reason, or says where to look for it.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

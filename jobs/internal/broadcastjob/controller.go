@@ -85,13 +85,13 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	pass := base.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err}
-	if todo.Status != nil {
-		pass.Status = func(done action.Failures) client.Object {
-			after := snap.Job.DeepCopy()
-			after.Status = plan.Report(todo.Status, done)
-			return after
+	return base.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
+		status := todo.Status(done)
+		if status == nil {
+			return nil
 		}
-	}
-	return pass, nil
+		after := snap.Job.DeepCopy()
+		after.Status = *status
+		return after
+	}}, nil
 }

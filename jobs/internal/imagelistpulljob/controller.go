@@ -86,13 +86,13 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}
 	s.Refusals = r.KnownRefusals(job, nil, 0, s.Now)
 	todo := plan.Compute(s)
-	pass := base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err}
-	if todo.Status != nil {
-		pass.Status = func(action.Failures) client.Object {
-			after := job.DeepCopy()
-			after.Status = *todo.Status
-			return after
+	return base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
+		status := todo.Status(done)
+		if status == nil {
+			return nil
 		}
-	}
-	return pass, nil
+		after := job.DeepCopy()
+		after.Status = *status
+		return after
+	}}, nil
 }

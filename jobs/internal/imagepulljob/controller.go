@@ -1,7 +1,6 @@
 package imagepulljob
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -46,7 +45,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}
 	snap.Refusals = r.KnownRefusals(snap.Job, nil, 0, snap.Now)
 	todo := plan.Compute(snap)
-	if usesPods(snap.Job) && todo.Status != nil && todo.Status.CompletionTime == nil {
+	if status := todo.Status(action.Failures{}); usesPods(snap.Job) && status != nil && status.CompletionTime == nil {
 		todo.RequeueWithin(podRecheck)
 	}
 	return passOf(snap.Job, &todo), nil
@@ -54,18 +53,15 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 
 // passOf returns the pass that carries out a plan.
 func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
-	pass := base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err}
-	if todo.Status != nil {
-		pass.Status = func(done action.Failures) client.Object {
-			after := job.DeepCopy()
-			after.Status = *todo.Status
-			if text := cmp.Or(done.UpdateError, done.ScaleError); text != "" && after.Status.CompletionTime == nil {
-				after.Status.Message += "; " + text
-			}
-			return after
+	return base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
+		status := todo.Status(done)
+		if status == nil {
+			return nil
 		}
-	}
-	return pass
+		after := job.DeepCopy()
+		after.Status = *status
+		return after
+	}}
 }
 
 // waiting reconciles ImagePullJobs while there is an obstacle.

@@ -181,9 +181,9 @@ func assertPlan(t *testing.T, todo *Plan, want, status string, notices ...string
 	t.Helper()
 	assert.Equal(t, want, brief(todo))
 	if status == "" {
-		assert.Nil(t, todo.Status)
-	} else if assert.NotNil(t, todo.Status) {
-		assert.Equal(t, status, numbers(todo.Status))
+		assert.Nil(t, todo.status)
+	} else if assert.NotNil(t, todo.status) {
+		assert.Equal(t, status, numbers(todo.status))
 	}
 	assert.Equal(t, notices, reasonsOf(todo))
 	assert.NoError(t, todo.Err)

@@ -73,7 +73,7 @@ func (w *world) judgeTheEnd() {
 		assert.Equal(w, *w.ended, status, "what an ended job says is final (I-BCJ-4)")
 		return
 	}
-	assert.Equal(w, &status, todo.Status, "at rest nothing is told (G5)")
+	assert.Equal(w, &status, todo.status, "at rest nothing is told (G5)")
 	for name, n := range w.nodes {
 		ran := w.counted[n.UID]
 		for _, o := range w.pods {

@@ -17,10 +17,10 @@ import (
 // Plan is what one pass over a job wants.
 type Plan struct {
 	action.Plan
-	// Status is the next status; nil leaves it as it is.
-	Status *v1beta1.BroadcastJobStatus
 	// Err is why the spec cannot be followed.
 	Err error
+
+	status *v1beta1.BroadcastJobStatus // nil leaves it as it is
 }
 
 // pass is the state of making one plan.
@@ -47,14 +47,14 @@ func Compute(s Snapshot) Plan {
 		p.finish()
 		p.expire()
 		if told := s.Job.Status.ObservedGeneration; len(p.plan.Steps) == 0 && told != 0 && told != s.Job.Generation { // an edit that comes too late has been seen all the same
-			p.plan.Status = s.Job.Status.DeepCopy()
-			p.plan.Status.ObservedGeneration = s.Job.Generation
+			p.plan.status = s.Job.Status.DeepCopy()
+			p.plan.status.ObservedGeneration = s.Job.Generation
 		}
 		return p.plan
 	}
 	p.count()
 	p.run()
-	p.plan.Status = p.status
+	p.plan.status = p.status
 	return p.plan
 }
 

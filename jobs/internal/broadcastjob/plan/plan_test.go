@@ -173,14 +173,14 @@ func TestFailuresAreTold(t *testing.T) {
 		{Node: "n1", Pod: "a", Reason: "Error", ExitCode: new(int32(3)), Message: "no disk"},
 		{Node: "n2", Pod: "b", Reason: "Evicted", Message: strings.Repeat("é", 128)},
 		{Node: "n3", Pod: "c", Reason: FailureRestarts, ExitCode: new(int32(7))},
-	}, todo.Status.Failures)
+	}, todo.status.Failures)
 
 	todo = compute(t, given(job(), []Node{node("n1"), node("n2")}, pod("a", "n2", failure), pod("b", "n1", running)))
-	assert.Equal(t, "failurePolicy FailFast: pod a on node n2 (exit code 3) failed", todo.Status.Message)
-	assert.Equal(t, todo.Status.Message, todo.Status.Conditions[0].Message)
-	require.Len(t, todo.Status.Failures, 2)
-	assert.Equal(t, []string{"n2", "n1"}, []string{todo.Status.Failures[0].Node, todo.Status.Failures[1].Node})
-	assert.Equal(t, FailureGivenUp, todo.Status.Failures[1].Reason)
+	assert.Equal(t, "failurePolicy FailFast: pod a on node n2 (exit code 3) failed", todo.status.Message)
+	assert.Equal(t, todo.status.Message, todo.status.Conditions[0].Message)
+	require.Len(t, todo.status.Failures, 2)
+	assert.Equal(t, []string{"n2", "n1"}, []string{todo.status.Failures[0].Node, todo.status.Failures[1].Node})
+	assert.Equal(t, FailureGivenUp, todo.status.Failures[1].Reason)
 }
 
 func TestFailuresAreBounded(t *testing.T) {
@@ -191,9 +191,9 @@ func TestFailuresAreBounded(t *testing.T) {
 		nodes, pods = append(nodes, node(name)), append(pods, pod("p"+name, name, failure))
 	}
 	todo := compute(t, given(job(), nodes, pods...))
-	assert.Len(t, todo.Status.Failures, v1beta1.MaxFailures)
-	assert.EqualValues(t, 3*v1beta1.MaxFailures, todo.Status.Failed)
-	assert.Less(t, len(todo.Status.Message), 200)
+	assert.Len(t, todo.status.Failures, v1beta1.MaxFailures)
+	assert.EqualValues(t, 3*v1beta1.MaxFailures, todo.status.Failed)
+	assert.Less(t, len(todo.status.Message), 200)
 }
 
 // A success is run once, whatever becomes of its pod; a failure that somebody deletes is tried again.
@@ -201,16 +201,16 @@ func TestASuccessIsRemembered(t *testing.T) {
 	nodes := []Node{node("n1"), node("n2"), node("n3")}
 	j := job(policy(v1beta1.FailContinue))
 	first := compute(t, given(j, nodes, pod("a", "n1", success), pod("b", "n2", failure), pod("c", "n3", running)))
-	assert.Len(t, first.Status.SucceededNodes, 8)
-	j.Status = *first.Status
+	assert.Len(t, first.status.SucceededNodes, 8)
+	j.Status = *first.status
 	again := compute(t, given(j, nodes, pod("c", "n3", running)))
 	assertPlan(t, &again, "Create on node n2; ", "running desired 3 active 1 succeeded 1 failed 0")
-	assert.Equal(t, first.Status.SucceededNodes, again.Status.SucceededNodes)
+	assert.Equal(t, first.status.SucceededNodes, again.status.SucceededNodes)
 
 	nodes[0].Node.UID = "another node of that name"
 	renewed := compute(t, given(j, nodes, pod("c", "n3", running)))
 	assertPlan(t, &renewed, "Create on node n1; Create on node n2; ", "running desired 3 active 1 succeeded 0 failed 0")
-	assert.Empty(t, renewed.Status.SucceededNodes)
+	assert.Empty(t, renewed.status.SucceededNodes)
 }
 
 func TestAPauseIsKeptUntilTheUserEndsIt(t *testing.T) {
@@ -224,10 +224,10 @@ func TestAPauseIsKeptUntilTheUserEndsIt(t *testing.T) {
 	j.Spec.Paused, j.Annotations = true, map[string]string{v1beta1.AcknowledgedFailuresAnnotation: "a"}
 	todo = compute(t, given(j, nodes, failed))
 	assertPlan(t, &todo, "", "paused desired 2 active 0 succeeded 0 failed 1", EventPaused)
-	j.Status = *todo.Status
+	j.Status = *todo.status
 	todo = compute(t, given(j, nodes, failed))
 	assertPlan(t, &todo, "", "paused desired 2 active 0 succeeded 0 failed 1")
-	assert.Equal(t, &j.Status, todo.Status, "it says the same")
+	assert.Equal(t, &j.Status, todo.status, "it says the same")
 
 	j.Spec.Paused = false
 	todo = compute(t, given(j, nodes, failed))
@@ -246,27 +246,27 @@ func TestTheDeadlineStandsStillDuringAPause(t *testing.T) {
 	s := given(j, nodes, o)
 	first := compute(t, s)
 	assert.Zero(t, first.RequeueAfter)
-	j.Status = *first.Status
+	j.Status = *first.status
 	j.Spec.Paused = false
 	s.Now = now.Add(time.Hour)
 	resumed := compute(t, s)
 	assert.Equal(t, 40*time.Second, resumed.RequeueAfter)
-	assert.Nil(t, resumed.Status.PausedSince)
-	j.Status = *resumed.Status
+	assert.Nil(t, resumed.status.PausedSince)
+	j.Status = *resumed.status
 	s.Now = s.Now.Add(39 * time.Second)
 	assert.Equal(t, time.Second, compute(t, s).RequeueAfter)
 	s.Now = s.Now.Add(time.Second)
-	assert.Equal(t, v1beta1.PhaseFailed, compute(t, s).Status.Phase)
+	assert.Equal(t, v1beta1.PhaseFailed, compute(t, s).status.Phase)
 }
 
 func TestAJobBeginsWithItsFirstPass(t *testing.T) {
 	j := job(deadline(5))
 	j.Status = v1beta1.BroadcastJobStatus{}
 	todo := compute(t, given(j, nil))
-	assert.Equal(t, now, todo.Status.StartTime.Time)
+	assert.Equal(t, now, todo.status.StartTime.Time)
 	assert.Equal(t, 5*time.Second, todo.RequeueAfter)
-	assert.Equal(t, MessageNoNodes, todo.Status.Message)
-	assert.EqualValues(t, 1, todo.Status.ObservedGeneration)
+	assert.Equal(t, MessageNoNodes, todo.status.Message)
+	assert.EqualValues(t, 1, todo.status.ObservedGeneration)
 }
 
 func TestAnEndedJobIsDeletedInTime(t *testing.T) {
@@ -280,7 +280,7 @@ func TestAParallelismThatNobodyCanRead(t *testing.T) {
 	todo := compute(t, given(j, []Node{node("n1")}))
 	require.ErrorContains(t, todo.Err, "read spec.parallelism")
 	assert.True(t, todo.Empty())
-	assert.Contains(t, todo.Status.Message, "spec.parallelism")
+	assert.Contains(t, todo.status.Message, "spec.parallelism")
 	assert.Equal(t, []string{EventUnreadable}, reasonsOf(&todo))
 }
 
@@ -297,7 +297,7 @@ func TestWhatAJobWaitsForIsSaid(t *testing.T) {
 		"nothing":     {job(), []*corev1.Pod{pod("a", "n1", running), pod("b", "n2", running)}, ""},
 		"a pause":     {job(paused), nil, MessagePaused},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, compute(t, given(c.job, nodes, c.pods...)).Status.Message) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, compute(t, given(c.job, nodes, c.pods...)).status.Message) })
 	}
 	lowered := job(parallel("1"))
 	lowered.Generation = 2
@@ -312,13 +312,13 @@ func TestAnEditAfterTheEndIsSeen(t *testing.T) {
 	assert.Empty(t, todo.Steps)
 	want := j.Status.DeepCopy()
 	want.ObservedGeneration = 2
-	assert.Equal(t, want, todo.Status)
+	assert.Equal(t, want, todo.status)
 	j.Status = *want
 	seen := compute(t, given(j, []Node{node("n1")}))
-	assert.Nil(t, seen.Status)
+	assert.Nil(t, seen.status)
 	j.Status.ObservedGeneration = 0
 	of := compute(t, given(j, []Node{node("n1")}))
-	assert.Nil(t, of.Status, "OpenKruise has told of no generation")
+	assert.Nil(t, of.status, "OpenKruise has told of no generation")
 }
 
 func TestALongDeadlineIsNone(t *testing.T) {

@@ -123,7 +123,7 @@ func TestPoliciesOfPodFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			todo := compute(t, given(c.job, c.nodes, c.pods...))
 			assertPlan(t, &todo, c.plan, c.status, c.notices...)
-			assert.Equal(t, c.message, todo.Status.Message)
+			assert.Equal(t, c.message, todo.status.Message)
 		})
 	}
 	s := given(job(rules), two, pod("a", "n1", disrupted(4*time.Second)), pod("b", "n2", running))

@@ -148,11 +148,14 @@ func (p *pass) acknowledged() []string {
 	return strings.Split(text, ",")
 }
 
-// Report returns the status with what became of the plan: a job that has not ended says what was refused.
-func Report(s *v1beta1.BroadcastJobStatus, done action.Failures) v1beta1.BroadcastJobStatus {
-	next := *s
-	if text := cmp.Or(done.ScaleError, done.UpdateError); text != "" && s.CompletionTime == nil {
-		next.Message = strings.TrimPrefix(s.Message+"; "+text, "; ")
+// Status returns the next status, given what has failed; nil leaves it as it is. A job that has not ended says what was
+// refused.
+func (p *Plan) Status(done action.Failures) *v1beta1.BroadcastJobStatus {
+	text := cmp.Or(done.ScaleError, done.UpdateError)
+	if p.status == nil || text == "" || p.status.CompletionTime != nil {
+		return p.status
 	}
-	return next
+	next := *p.status
+	next.Message = strings.TrimPrefix(next.Message+"; "+text, "; ")
+	return &next
 }

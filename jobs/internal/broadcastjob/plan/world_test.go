@@ -143,8 +143,9 @@ func (w *world) operate() {
 		w.memory, w.tries, w.dirty = &refusals.Tracker{}, simulate.Tries{}, true
 		return
 	}
-	if todo.Status != nil && w.job == before { // a status of an older version is not sent
-		w.report(Report(todo.Status, done.Failures().WithDeferred(todo.Deferred)), recount, counted)
+	status := todo.Status(done.Failures().WithDeferred(todo.Deferred))
+	if status != nil && w.job == before { // a status of an older version is not sent
+		w.report(*status, recount, counted)
 	}
 	todo.RequeueWithin(done.RetryAfter)
 	if todo.RequeueAfter > 0 {

@@ -29,10 +29,31 @@ const longestName = 200
 // Plan is what one pass over a job wants.
 type Plan struct {
 	action.Plan
-	// Status is the next status; nil leaves it as it is.
-	Status *v1beta1.ImageListPullJobStatus
 	// Err is why the spec cannot be followed.
 	Err error
+
+	status  *v1beta1.ImageListPullJobStatus // nil leaves it as it is
+	missing []string                        // images without an ImagePullJob
+}
+
+// Status returns the next status, given what has failed; nil leaves it as it is. Images whose ImagePullJobs are refused are
+// among those that have failed, until these are made.
+func (p *Plan) Status(done action.Failures) *v1beta1.ImageListPullJobStatus {
+	if p.status == nil || done.ScaleError == "" || len(p.missing) == 0 {
+		return p.status
+	}
+	next := p.status.DeepCopy()
+	for _, image := range p.missing {
+		next.FailedImageStatuses = append(next.FailedImageStatuses, &v1beta1.FailedImageStatus{
+			Name: image, Message: MessageNoJob + done.ScaleError,
+		})
+	}
+	sortFailed(next)
+	return next
+}
+
+func sortFailed(st *v1beta1.ImageListPullJobStatus) {
+	slices.SortFunc(st.FailedImageStatuses, func(a, b *v1beta1.FailedImageStatus) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Compute makes the plan of one pass. It never changes the snapshot.
@@ -43,8 +64,8 @@ func Compute(s Snapshot) Plan {
 	case s.Job.Status.CompletionTime != nil:
 		expire(s, &p)
 		if told := s.Job.Status.ObservedGeneration; len(p.Steps) == 0 && told != 0 && told != s.Job.Generation { // an edit that comes too late has been seen all the same
-			p.Status = s.Job.Status.DeepCopy()
-			p.Status.ObservedGeneration = s.Job.Generation
+			p.status = s.Job.Status.DeepCopy()
+			p.status.ObservedGeneration = s.Job.Generation
 		}
 	default:
 		run(s, &p)
@@ -94,12 +115,13 @@ func run(s Snapshot, p *Plan) {
 	for _, image := range s.Job.Spec.Images {
 		if byImage[image] == nil {
 			missing = append(missing, create(s.Job, image, template, hash))
+			p.missing = append(p.missing, image)
 		}
 	}
 	p.Add(action.Step{Name: "delete", Actions: drop})
 	p.Add(action.Step{Name: "create", Actions: missing, SlowStart: true})
 	p.Add(action.Step{Name: "label", Actions: labels(s.Job, byImage, hash), Optional: true})
-	p.Status = status(s, byImage)
+	p.status = status(s, byImage)
 }
 
 // labels returns the writes that put the hash of the template on the job, and on children that follow it under another
@@ -236,7 +258,7 @@ func status(s Snapshot, byImage map[string]*v1beta1.ImagePullJob) *v1beta1.Image
 			})
 		}
 	}
-	slices.SortFunc(st.FailedImageStatuses, func(a, b *v1beta1.FailedImageStatus) int { return cmp.Compare(a.Name, b.Name) })
+	sortFailed(st)
 	if s.Job.Spec.CompletionPolicy.Type != v1beta1.CompletionNever && st.Completed == st.Desired && ended(byImage) {
 		st.CompletionTime = new(metav1.NewTime(s.Now))
 	}

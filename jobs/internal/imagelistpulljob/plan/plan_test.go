@@ -95,7 +95,7 @@ func TestStatusCountsImages(t *testing.T) {
 	has(made[1], 0, 1, 1)
 	has(made[2], 1, 0, 0)
 	p := Compute(Snapshot{Job: j, Children: made, Now: now})
-	st := p.Status
+	st := p.status
 	assert.Equal(t, "3/1/2/1", fmt.Sprintf("%d/%d/%d/%d", st.Desired, st.Active, st.Completed, st.Succeeded))
 	require.Len(t, st.FailedImageStatuses, 1)
 	assert.Equal(t, "b", st.FailedImageStatuses[0].Name)
@@ -104,11 +104,30 @@ func TestStatusCountsImages(t *testing.T) {
 
 	has(made[2], 0, 2, 0)
 	p = Compute(Snapshot{Job: j, Children: made, Now: now})
-	assert.NotNil(t, p.Status.CompletionTime)
+	assert.NotNil(t, p.status.CompletionTime)
 	j.Spec.CompletionPolicy = v1beta1.CompletionPolicy{Type: v1beta1.CompletionNever}
 	made = children(t, j)
 	p = Compute(Snapshot{Job: j, Children: made, Now: now})
-	assert.Nil(t, p.Status.CompletionTime)
+	assert.Nil(t, p.status.CompletionTime)
+}
+
+// An image whose ImagePullJob the server refuses is in the status with the reason, beside those that nodes could not pull.
+func TestRefusedChildrenAreInTheStatus(t *testing.T) {
+	j := list("a", "b", "c")
+	made := children(t, j)
+	has(made[1], 0, 1, 1)
+	refused := action.Failures{ScaleError: "create ImagePullJob list-x: exceeded quota"}
+	p := Compute(Snapshot{Job: j, Children: made[1:], Now: now})
+	var got []string
+	for _, failed := range p.Status(refused).FailedImageStatuses {
+		got = append(got, failed.Name+" "+failed.ImagePullJob+": "+failed.Message)
+	}
+	assert.Equal(t, []string{
+		"a : no ImagePullJob for it yet: create ImagePullJob list-x: exceeded quota",
+		"b " + made[1].Name + ": 1 nodes failed; see the status of ImagePullJob " + made[1].Name,
+	}, got)
+	assert.Len(t, p.Status(action.Failures{}).FailedImageStatuses, 1, "it is made")
+	assert.Len(t, p.Status(action.Failures{UpdateError: "no label"}).FailedImageStatuses, 1, "labels stop nothing")
 }
 
 func TestEditsReplaceChildren(t *testing.T) {
@@ -190,5 +209,5 @@ func TestAnEditAfterTheEndIsSeen(t *testing.T) {
 	assert.Empty(t, p.Steps)
 	want := j.Status.DeepCopy()
 	want.ObservedGeneration = 2
-	assert.Equal(t, want, p.Status)
+	assert.Equal(t, want, p.status)
 }

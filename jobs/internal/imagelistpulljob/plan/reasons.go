@@ -12,5 +12,9 @@ const (
 	EventDeleteFailed = "FailedDelete"
 )
 
+// MessageNoJob begins what says of an image that its ImagePullJob is not there, because the server has refused to make it
+// or to delete what is in its way.
+const MessageNoJob = "no ImagePullJob for it yet: "
+
 // Reasons are all that users read of this package.
 var Reasons = []string{EventCreated, EventDeleted, EventCreateFailed, EventDeleteFailed}

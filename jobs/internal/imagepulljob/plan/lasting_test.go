@@ -99,7 +99,7 @@ func TestAJobAsksEachNodeOnceAndEnds(t *testing.T) {
 					f.images[i] = after(t, &p, f.images[i])
 				}
 				j = j.DeepCopy()
-				j.Status = *p.Status
+				j.Status = *p.status
 				named = named || j.Status.Message == MessageProgress+"0.0%; "+MessageSlow+"n000"
 			}
 			require.NotNil(t, j.Status.CompletionTime, j.Status.Message)
@@ -127,19 +127,19 @@ func after(t *testing.T, p *Plan, o *nodeimage.NodeImage) *nodeimage.NodeImage {
 
 func TestAJobWaitsForTheFirstNodeImage(t *testing.T) {
 	p := compute(t, Snapshot{Job: job(), NoNodeImages: true, Now: now})
-	assert.Nil(t, p.Status.CompletionTime)
-	assert.Equal(t, MessageNoProgress+"; "+MessageNoNodeImages, p.Status.Message)
+	assert.Nil(t, p.status.CompletionTime)
+	assert.Equal(t, MessageNoProgress+"; "+MessageNoNodeImages, p.status.Message)
 	p = compute(t, Snapshot{Job: job(policy(v1beta1.CompletionPolicy{ActiveDeadlineSeconds: new(int64(1))})), NoNodeImages: true, Now: now.Add(time.Hour)})
-	assert.Equal(t, MessageDeadline, p.Status.Message)
+	assert.Equal(t, MessageDeadline, p.status.Message)
 	p = compute(t, Snapshot{Job: job(), Now: now})
-	assert.NotNil(t, p.Status.CompletionTime, "no node is selected")
+	assert.NotNil(t, p.status.CompletionTime, "no node is selected")
 }
 
 func TestALongDeadlineIsNone(t *testing.T) {
 	p := compute(t, Snapshot{
 		Job: job(policy(v1beta1.CompletionPolicy{ActiveDeadlineSeconds: new(int64(10_000_000_000))})), Targets: []*nodeimage.NodeImage{image("n0")}, Now: now,
 	})
-	assert.Nil(t, p.Status.CompletionTime)
+	assert.Nil(t, p.status.CompletionTime)
 }
 
 func TestACompletedJobSaysWhatWasMissing(t *testing.T) {
@@ -147,7 +147,7 @@ func TestACompletedJobSaysWhatWasMissing(t *testing.T) {
 		j.Spec.Selector = &v1beta1.ImagePullJobNodeSelector{Names: []string{"nod-1"}}
 	})
 	p := compute(t, Snapshot{Job: named, Absent: 1, Now: now})
-	assert.Equal(t, MessageCompleted+"; 1 nodes in spec.selector.names have no NodeImage", p.Status.Message)
+	assert.Equal(t, MessageCompleted+"; 1 nodes in spec.selector.names have no NodeImage", p.status.Message)
 }
 
 func TestEntriesOfEarlierReleasesGoOn(t *testing.T) {

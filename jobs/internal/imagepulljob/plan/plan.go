@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -23,10 +24,22 @@ const minWake = time.Second
 // Plan is what one pass over a job wants.
 type Plan struct {
 	action.Plan
-	// Status is the next status; nil leaves it as it is.
-	Status *v1beta1.ImagePullJobStatus
 	// Err is why the spec cannot be followed.
 	Err error
+
+	status *v1beta1.ImagePullJobStatus // nil leaves it as it is
+}
+
+// Status returns the next status, given what has failed; nil leaves it as it is. A job that has not ended says what was
+// refused.
+func (p *Plan) Status(done action.Failures) *v1beta1.ImagePullJobStatus {
+	text := cmp.Or(done.UpdateError, done.ScaleError)
+	if p.status == nil || text == "" || p.status.CompletionTime != nil {
+		return p.status
+	}
+	next := *p.status
+	next.Message = join(next.Message, []string{text})
+	return &next
 }
 
 // pass is the state of making one plan.
@@ -56,8 +69,8 @@ func (p *pass) finish() {
 	p.release()
 	p.expire()
 	if told := p.Job.Status.ObservedGeneration; len(p.plan.Steps) == 0 && told != 0 && told != p.Job.Generation { // an edit that comes too late has been seen all the same
-		p.plan.Status = p.Job.Status.DeepCopy()
-		p.plan.Status.ObservedGeneration = p.Job.Generation
+		p.plan.status = p.Job.Status.DeepCopy()
+		p.plan.status.ObservedGeneration = p.Job.Generation
 	}
 }
 
@@ -102,8 +115,8 @@ func (p *pass) expire() {
 func (p *pass) run() {
 	ref, err := imageref.Parse(p.Job.Spec.Image)
 	if err != nil {
-		p.plan.Err, p.plan.Status = err, p.Job.Status.DeepCopy()
-		p.plan.Status.ObservedGeneration, p.plan.Status.Message = p.Job.Generation, err.Error()
+		p.plan.Err, p.plan.status = err, p.Job.Status.DeepCopy()
+		p.plan.status.ObservedGeneration, p.plan.status.Message = p.Job.Generation, err.Error()
 		return
 	}
 	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate, bounded: p.policy.ActiveDeadlineSeconds == nil}
@@ -111,7 +124,7 @@ func (p *pass) run() {
 	t.secrets = secrets
 	t.count(p.Targets)
 	status := p.status(&t)
-	p.plan.Status = status
+	p.plan.status = status
 	if ready && status.CompletionTime == nil {
 		p.pull(&t)
 		p.tellSlow(&t)
@@ -260,7 +273,7 @@ func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, wh
 	default:
 		status := job.Status.DeepCopy()
 		status.ObservedGeneration, status.Message = job.Generation, why.Message
-		p.plan.Status = status
+		p.plan.status = status
 		if job.Status.Message != why.Message {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
 				Type: corev1.EventTypeWarning, Reason: why.Event, Note: why.Message, WithStatus: true,

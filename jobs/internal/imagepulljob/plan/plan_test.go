@@ -150,7 +150,7 @@ func TestJobsArePulledInOrderAndWithinParallelism(t *testing.T) {
 				}
 			}
 			assert.Equal(t, test.begin, strings.Join(begun, " "))
-			st := p.Status
+			st := p.status
 			assert.Equal(t, test.status, fmt.Sprintf("%d/%d/%d/%d", st.Desired, st.Active, st.Succeeded, st.Failed))
 			assert.Equal(t, test.message, st.Message)
 			assert.Equal(t, test.message == MessageCompleted || test.message == MessageDeadline, st.CompletionTime != nil)
@@ -166,7 +166,7 @@ func compute(t *testing.T, s Snapshot) Plan {
 	require.NoError(t, err)
 	first, again := Compute(s), Compute(s)
 	assert.Equal(t, first.String(), again.String())
-	assert.Equal(t, first.Status, again.Status)
+	assert.Equal(t, first.status, again.status)
 	after, err := json.Marshal(s.Targets)
 	require.NoError(t, err)
 	assert.Equal(t, string(before), string(after))
@@ -271,7 +271,7 @@ func TestTwoJobsShareATag(t *testing.T) {
 	for _, j := range []*v1beta1.ImagePullJob{job(), other} {
 		p = compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{shared}, Now: now})
 		assert.True(t, p.Empty(), "they agree")
-		assert.EqualValues(t, 1, p.Status.Active)
+		assert.EqualValues(t, 1, p.status.Active)
 	}
 	p = compute(t, Snapshot{Job: job(), Owned: []*nodeimage.NodeImage{shared}, Now: now})
 	assert.True(t, p.Empty(), "a job that has completed leaves its tags to their time to live")
@@ -288,7 +288,7 @@ func TestAFullNodeIsPassedOver(t *testing.T) {
 	}
 	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
 	assert.Equal(t, 1, p.Count(action.PatchSpec))
-	assert.Contains(t, p.Status.Message, "1 nodes have no room for another image")
+	assert.Contains(t, p.status.Message, "1 nodes have no room for another image")
 }
 
 func TestCompletedJobsGoInTime(t *testing.T) {
@@ -304,10 +304,10 @@ func TestCompletedJobsGoInTime(t *testing.T) {
 func TestAnAbsentKindIsTold(t *testing.T) {
 	j := job()
 	p := Waiting(j, now, nil, NotInstalled)
-	assert.Equal(t, MessageNotInstalled, p.Status.Message)
-	assert.Nil(t, p.Status.CompletionTime)
+	assert.Equal(t, MessageNotInstalled, p.status.Message)
+	assert.Nil(t, p.status.CompletionTime)
 	assert.Len(t, p.Notices, 1)
-	j.Status = *p.Status
+	j.Status = *p.status
 	p = Waiting(j, now, nil, NotInstalled)
 	assert.Empty(t, p.Notices, "once")
 }
@@ -319,7 +319,7 @@ func TestAnEditAfterTheEndIsSeen(t *testing.T) {
 	want.ObservedGeneration = 2
 	for name, p := range map[string]Plan{"it runs": Compute(Snapshot{Job: j, Now: now}), "it waits": Waiting(j, now, nil, NotInstalled)} {
 		assert.Empty(t, p.Steps, name)
-		assert.Equal(t, want, p.Status, name)
+		assert.Equal(t, want, p.status, name)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestAPullUnderWayIsJoined(t *testing.T) {
 			assert.Len(t, tag.OwnerReferences, 2)
 			p = compute(t, Snapshot{Job: c.job, Targets: []*nodeimage.NodeImage{written(t, &p, before)}, Secrets: c.secrets, Now: now.Add(time.Minute)})
 			assert.Empty(t, p.Steps, "once")
-			assert.EqualValues(t, 1, p.Status.Active)
+			assert.EqualValues(t, 1, p.status.Active)
 		})
 	}
 }

@@ -17,10 +17,10 @@ func TestALackingRightConcernsJobsWithSecrets(t *testing.T) {
 	p := compute(t, Snapshot{Job: secret, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: lacking, Now: now})
 	assert.Empty(t, p.Steps)
 	assert.Equal(t, MessageProgress+"0.0%; "+MessageSecretsForbidden+
-		": the manager may not create, delete secrets in namespace config; Role daemon-pull-secrets of feature daemon grants it", p.Status.Message)
+		": the manager may not create, delete secrets in namespace config; Role daemon-pull-secrets of feature daemon grants it", p.status.Message)
 	assert.Equal(t, EventSecretsForbidden, p.Notices[0].Reason)
 	assert.Equal(t, SecretRecheck, p.RequeueAfter)
-	secret.Status = *p.Status
+	secret.Status = *p.status
 	assert.Empty(t, compute(t, Snapshot{Job: secret, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: lacking, Now: now}).Notices, "once")
 
 	p = compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: lacking, Now: now})
@@ -28,7 +28,7 @@ func TestALackingRightConcernsJobsWithSecrets(t *testing.T) {
 	unread := Secrets{Namespace: "config", NamespaceReady: true, Unread: true}
 	p = compute(t, Snapshot{Job: secret, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: unread, Now: now})
 	assert.Empty(t, p.Steps, "the copies are not known yet")
-	assert.Equal(t, MessageProgress+"0.0%", p.Status.Message)
+	assert.Equal(t, MessageProgress+"0.0%", p.status.Message)
 }
 
 // Without that right a completed job keeps its finalizer, since its copies are still there, and a deleted one does not:

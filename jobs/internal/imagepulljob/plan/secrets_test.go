@@ -99,7 +99,7 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 func TestMissingSecretsAreTold(t *testing.T) {
 	absent := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": nil}}
 	p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: absent, Now: now})
-	assert.Equal(t, "job is running, progress 0.0%; secret s is not found", p.Status.Message)
+	assert.Equal(t, "job is running, progress 0.0%; secret s is not found", p.status.Message)
 	require.Len(t, p.Notices, 1)
 	assert.Equal(t, EventSecretNotFound, p.Notices[0].Reason)
 	assert.Equal(t, 1, p.Count(action.PatchSpec), "the job goes on without it")
@@ -111,12 +111,12 @@ func TestMissingSecretsAreTold(t *testing.T) {
 	opaque.Type = corev1.SecretTypeOpaque
 	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Now: now,
 		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": opaque}}})
-	assert.Equal(t, "job is running, progress 0.0%; secret s has type Opaque and is no pull secret: use kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg", p.Status.Message)
+	assert.Equal(t, "job is running, progress 0.0%; secret s has type Opaque and is no pull secret: use kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg", p.status.Message)
 	assert.Equal(t, EventSecretType, p.Notices[0].Reason)
 	assert.Equal(t, [2]int{1, 0}, [2]int{p.Count(action.PatchSpec), p.Count(action.Create)}, "it is not copied, and the job goes on")
 
 	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: Secrets{Namespace: config}, Now: now})
-	assert.Equal(t, "job is running, progress 0.0%; namespace kruise-daemon-config is missing", p.Status.Message)
+	assert.Equal(t, "job is running, progress 0.0%; namespace kruise-daemon-config is missing", p.status.Message)
 	assert.True(t, p.Empty())
 	assert.Equal(t, SecretRecheck, p.RequeueAfter)
 

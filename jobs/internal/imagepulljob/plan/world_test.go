@@ -92,7 +92,7 @@ func (w *world) operate() {
 		}
 	}
 	w.job = w.job.DeepCopy()
-	w.job.Status = *p.Status
+	w.job.Status = *p.status
 }
 
 // check holds that no more nodes pull than the job allowed when they began (I-IPJ-1).
