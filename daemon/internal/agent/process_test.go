@@ -141,5 +141,7 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 		code, page := get("/metrics", "Bearer "+request.Status.Token)
 		assert.Equal(c, http.StatusOK, code, page)
 		assert.Contains(c, page, "kruise_agent_runtime_ready 1")
+		assert.Contains(c, page, `controller_runtime_reconcile_panics_total{controller="containerrestart"}`)
+		assert.Contains(c, page, "go_goroutines")
 	})
 }

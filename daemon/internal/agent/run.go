@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -54,7 +54,7 @@ func Run(ctx context.Context, options Options, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	handler, err := a.handler(registry)
+	handler, err := a.handler(prometheus.Gatherers{registry, ctrlmetrics.Registry})
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,6 @@ func newAgent(options Options, config *rest.Config, registry *prometheus.Registr
 	if err != nil {
 		return nil, err
 	}
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a := &agent{
 		Options: options, config: restConfig(config, &options), scheme: runtime.NewScheme(), clock: clock.RealClock{},
 		metrics: measured, probes: newProbes(), wake: make(chan struct{}, 1),

@@ -30,6 +30,9 @@ const (
 func Compute(s Snapshot) Plan {
 	plan := Plan{Abort: abandoned(s), Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	carryThrough(s, &plan)
+	if len(plan.Abort) > 0 {
+		plan.RequeueWithin(lookAgain) // what is known of the pod goes once nothing is left of it
+	}
 	queue := waiting(s)
 	if len(queue) == 0 {
 		return plan

@@ -8,11 +8,11 @@ import (
 )
 
 // NeedsPodGone reports whether PodGone has to be known: a stop is about to reach the runtime, or its request has ended and that
-// may have been why.
+// may have been why. A stop without a request is given up either way.
 func NeedsPodGone(s Snapshot) bool {
 	for _, stop := range s.Stops {
 		r := s.requestOf(stop)
-		if stop.Stage == AfterHook || stop.Stage == InHook && r != nil && r.Status.Phase == v1beta1.RecreateCompleted {
+		if r != nil && (stop.Stage == AfterHook || stop.Stage == InHook && r.Status.Phase == v1beta1.RecreateCompleted) {
 			return true
 		}
 	}
