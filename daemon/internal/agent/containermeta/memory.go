@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
@@ -71,7 +72,7 @@ func sameExceptVersion(a, b *corev1.Pod) bool {
 func graceOf(c *cri.Container) time.Duration {
 	for _, seconds := range []*int64{c.DeletionGracePeriod, c.TerminationGracePeriod} {
 		if seconds != nil {
-			return time.Duration(*seconds) * time.Second
+			return action.Seconds(*seconds)
 		}
 	}
 	return defaultGrace

@@ -2,11 +2,15 @@ package containerrestart
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -40,4 +44,20 @@ func TestAStopWhoseRequestIsGoneIsGivenUp(t *testing.T) {
 	r.memory.abort(key, todo.Abort)
 	r.memory.Forget(key)
 	assert.Empty(t, r.memory.pods)
+}
+
+// A container that is not gone in time may be gone soon: the next pass looks, and the request has not failed.
+func TestAStopThatIsLateIsLookedAtAgain(t *testing.T) {
+	key := types.NamespacedName{Namespace: "shop", Name: "uid-1"}
+	request := &v1beta1.ContainerRecreateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "r", UID: "r"}}
+	kill := &node.Kill{Request: request, ContainerID: "containerd://c1"}
+	for err, stays := range map[error]bool{
+		nil: true, errors.New("no such container"): true,
+		fmt.Errorf("StopContainer: %w", status.Error(codes.DeadlineExceeded, "late")): false,
+	} {
+		m := memory{pods: map[types.NamespacedName]*pod{}}
+		m.begin(t.Context(), key, kill, node.Told, func(context.Context) { m.stopEnded(key, kill.ContainerID, err, time.Now()) })
+		m.group.Wait()
+		assert.Equal(t, stays, m.of(key).stops[kill.ContainerID] != nil, "%v", err)
+	}
 }

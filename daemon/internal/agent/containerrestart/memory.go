@@ -211,12 +211,12 @@ func (m *memory) hookEnded(key types.NamespacedName, id string, took time.Durati
 }
 
 // stopEnded stores how a stop ended. A stop that never reached the runtime is removed, so that it can be tried
-// again.
+// again, and one that the runtime has not answered in time: the next pass sees whether the container has ended.
 func (m *memory) stopEnded(key types.NamespacedName, id string, err error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key)
-	if errors.Is(err, containerstop.ErrAborted) || cri.IsUnavailable(err) {
+	if errors.Is(err, containerstop.ErrAborted) || cri.IsUnavailable(err) || cri.IsLate(err) {
 		delete(p.stops, id)
 		return
 	}

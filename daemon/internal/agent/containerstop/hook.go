@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 )
 
@@ -29,7 +31,7 @@ func (s *Stopper) hook(ctx context.Context, o *Request) error {
 	case h.HTTPGet != nil:
 		err = s.get(limited, runtime, o)
 	case h.Sleep != nil:
-		err = s.sleep(limited, time.Duration(h.Sleep.Seconds)*time.Second)
+		err = s.sleep(limited, action.Seconds(h.Sleep.Seconds))
 	case h.TCPSocket != nil: // the kubelet does nothing either
 	}
 	if err != nil && limited.Err() != nil {

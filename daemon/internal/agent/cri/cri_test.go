@@ -267,11 +267,11 @@ func TestPullHandsOverCredentialsAndSandbox(t *testing.T) {
 func TestARuntimeThatAnswersErrorsIsNotReady(t *testing.T) {
 	folder := simulate.Folder(t)
 	fake := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
-	fake.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Internal, "disk is gone") })
+	fake.Fail("ImageStatus", func(context.Context, any) error { return status.Error(codes.Internal, "disk is gone") })
 	runtimes, _ := givenRuntimes(t, folder, "")
 	await.Until(t, func(c *assert.CollectT) {
 		assert.ErrorContains(c, runtimes.Ready(), "disk is gone")
 	})
-	fake.Fail("ListImages", nil)
+	fake.Fail("ImageStatus", nil)
 	eventuallyReady(t, runtimes)
 }

@@ -9,60 +9,75 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	criapi "k8s.io/cri-api/pkg/apis"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
-	criclient "k8s.io/cri-client/pkg"
-	utilexec "k8s.io/utils/exec"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 )
 
 const (
-	// callTimeout bounds every call but pulls; stops and commands get it on top of their own time.
+	// callTimeout bounds calls that take a moment; commands get it on top of their own time.
 	callTimeout = 5 * time.Second
+	// slowTimeout bounds lists of images, and what a runtime takes to end a container after its grace: a process with
+	// much memory, or one that waits for a disk, is not gone at once. Kubelets wait as long.
+	slowTimeout = 2 * time.Minute
 	// envTimeout bounds the command that prints an environment.
 	envTimeout = 3 * time.Second
+	// maxMessage is the longest answer that is read.
+	maxMessage = 16 << 20
+	// absentImage is asked for to see whether the service of images works.
+	absentImage = "flotilla.invalid/absent:probe"
 )
 
 // Runtime is one container runtime of the node. Its methods may be called at any time: while the runtime is
 // unavailable they return errors, and once it is available again they succeed.
 type Runtime struct {
-	endpoint    string
 	name        atomic.Pointer[string] // another runtime may take over the socket
-	runtime     criapi.RuntimeService
-	images      criapi.ImageManagerService
+	connection  *grpc.ClientConn
+	runtime     runtimev1.RuntimeServiceClient
+	images      runtimev1.ImageServiceClient
 	metrics     *metrics.Metrics
 	unavailable func() // called when a call finds the runtime unavailable
 }
 
-// connect makes the connections to a socket and probes it.
+// connect makes the connection to a socket and probes both services. Nothing of it is left if that fails.
 func connect(ctx context.Context, path string, m *metrics.Metrics, unavailable func()) (*Runtime, error) {
-	ctx, r := withoutLog(ctx), &Runtime{endpoint: "unix://" + path, metrics: m, unavailable: unavailable}
-	var err error
-	if r.images, err = criclient.NewRemoteImageService(ctx, r.endpoint, callTimeout, nil, false); err != nil {
-		return nil, err
+	connection, err := grpc.NewClient("unix://"+path,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnects(), MinConnectTimeout: callTimeout}))
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
 	}
-	if r.runtime, err = criclient.NewRemoteRuntimeService(ctx, r.endpoint, callTimeout, nil, false); err != nil {
-		return nil, errors.Join(err, r.images.Close(ctx))
+	r := &Runtime{
+		connection: connection, metrics: m, unavailable: unavailable,
+		runtime: runtimev1.NewRuntimeServiceClient(connection), images: runtimev1.NewImageServiceClient(connection),
 	}
-	if err := r.probe(ctx); err != nil {
-		return nil, errors.Join(err, r.close(ctx))
+	if err = r.probe(ctx); err == nil {
+		err = r.probeImages(ctx)
 	}
-	if _, err := r.Images(ctx); err != nil {
-		return nil, errors.Join(err, r.close(ctx))
+	if err != nil {
+		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
 }
 
-// withoutLog keeps cri-client from logging the errors that it returns.
-func withoutLog(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+// reconnects returns the pauses between attempts to connect anew, which are shorter than those for remote servers.
+func reconnects() backoff.Config {
+	c := backoff.DefaultConfig
+	c.BaseDelay, c.MaxDelay = 100*time.Millisecond, 3*time.Second
+	return c
+}
 
 // probe requests the version, which has the runtime's name.
 func (r *Runtime) probe(ctx context.Context) error {
-	version, err := r.runtime.Version(withoutLog(ctx), "v1")
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	version, err := r.runtime.Version(ctx, &runtimev1.VersionRequest{Version: "v1"})
 	if err != nil {
 		return r.countError("Version", err)
 	}
@@ -71,9 +86,17 @@ func (r *Runtime) probe(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runtime) close(ctx context.Context) error {
-	return errors.Join(r.runtime.Close(withoutLog(ctx)), r.images.Close(withoutLog(ctx)))
+// probeImages asks for an image that no runtime has: unlike a list of all, the answer takes a moment.
+func (r *Runtime) probeImages(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err := r.images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: absentImage}}); err != nil {
+		return r.countError("ImageStatus", err)
+	}
+	return nil
 }
+
+func (r *Runtime) close() error { return r.connection.Close() }
 
 // callFailed counts the error, and requests a probe if the runtime seems to be unavailable.
 func (r *Runtime) callFailed(call string, err error) error {
@@ -99,12 +122,14 @@ func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Con
 	if name != "" {
 		filter.LabelSelector = map[string]string{podNamespaceLabel: namespace, podNameLabel: name}
 	}
-	list, err := r.runtime.ListContainers(withoutLog(ctx), filter)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	list, err := r.runtime.ListContainers(ctx, &runtimev1.ListContainersRequest{Filter: filter})
 	if err != nil {
 		return nil, r.callFailed("ListContainers", err)
 	}
-	out := make([]Container, len(list))
-	for i, c := range list {
+	out := make([]Container, len(list.GetContainers()))
+	for i, c := range list.GetContainers() {
 		out[i] = decodeContainer(r.Name(), c)
 	}
 	return out, nil
@@ -112,8 +137,10 @@ func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Con
 
 // Status asks for one container. Containers that do not exist are an error like any other.
 func (r *Runtime) Status(ctx context.Context, containerID string) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	_, id := splitID(containerID)
-	response, err := r.runtime.ContainerStatus(withoutLog(ctx), id, true)
+	response, err := r.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id, Verbose: true})
 	if err != nil {
 		return Status{}, r.callFailed("ContainerStatus", err)
 	}
@@ -134,38 +161,41 @@ func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]strin
 // 0 or takes longer than the timeout, which is at least a second, is an error. Errors quote neither the command
 // nor what it printed: either may hold secrets.
 func (r *Runtime) Exec(ctx context.Context, containerID string, command []string, timeout time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout+callTimeout)
+	defer cancel()
 	_, id := splitID(containerID)
-	output, _, err := r.runtime.ExecSync(withoutLog(ctx), id, command, wholeSeconds(timeout))
-	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
-		return nil, fmt.Errorf("the command ended with code %d", exit.Code)
-	}
-	if errors.Is(err, criclient.ErrCommandTimedOut) {
+	response, err := r.runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: wholeSeconds(timeout)})
+	switch {
+	case status.Code(err) == codes.DeadlineExceeded:
 		return nil, fmt.Errorf("the command took longer than %s", timeout)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, r.callFailed("ExecSync", err)
+	case response.GetExitCode() != 0:
+		return nil, fmt.Errorf("the command ended with code %d", response.GetExitCode())
 	}
-	return output, nil
+	return response.GetStdout(), nil
 }
 
 // Stop ends a container: the stop signal, and after the grace the kill. It returns when the container has
 // ended. One that does not exist or has ended is no error.
 func (r *Runtime) Stop(ctx context.Context, containerID string, grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, grace+slowTimeout)
+	defer cancel()
 	_, id := splitID(containerID)
-	if err := r.runtime.StopContainer(withoutLog(ctx), id, int64(wholeSeconds(grace)/time.Second)); err != nil {
+	if _, err := r.runtime.StopContainer(ctx, &runtimev1.StopContainerRequest{ContainerId: id, Timeout: wholeSeconds(grace)}); err != nil {
 		return r.callFailed("StopContainer", err)
 	}
 	return nil
 }
 
 // wholeSeconds rounds up to seconds, the unit of the API.
-func wholeSeconds(d time.Duration) time.Duration {
-	return time.Duration(math.Ceil(d.Seconds())) * time.Second
-}
+func wholeSeconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 // PodIP returns the address of a sandbox; empty for a pod in the host's network.
 func (r *Runtime) PodIP(ctx context.Context, sandboxID string) (string, error) {
-	response, err := r.runtime.PodSandboxStatus(withoutLog(ctx), sandboxID, false)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	response, err := r.runtime.PodSandboxStatus(ctx, &runtimev1.PodSandboxStatusRequest{PodSandboxId: sandboxID})
 	if err != nil {
 		return "", r.callFailed("PodSandboxStatus", err)
 	}
@@ -174,12 +204,14 @@ func (r *Runtime) PodIP(ctx context.Context, sandboxID string) (string, error) {
 
 // Images lists what the runtime keeps.
 func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
-	list, err := r.images.ListImages(withoutLog(ctx), nil)
+	ctx, cancel := context.WithTimeout(ctx, slowTimeout)
+	defer cancel()
+	list, err := r.images.ListImages(ctx, &runtimev1.ListImagesRequest{})
 	if err != nil {
 		return nil, r.callFailed("ListImages", err)
 	}
-	out := make([]Image, len(list))
-	for i, image := range list {
+	out := make([]Image, len(list.GetImages()))
+	for i, image := range list.GetImages() {
 		out[i] = Image{ID: image.GetId(), Tags: image.GetRepoTags(), Digests: image.GetRepoDigests()}
 	}
 	return out, nil
@@ -199,16 +231,22 @@ func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
 		Metadata: &runtimev1.PodSandboxMetadata{Name: s.Name, Namespace: s.Namespace, Uid: s.UID},
 		Labels:   s.Labels, Annotations: s.Annotations,
 	}
-	if _, err := r.images.PullImage(withoutLog(ctx), &runtimev1.ImageSpec{Image: pull.Reference}, auth, sandbox); err != nil {
+	request := &runtimev1.PullImageRequest{Image: &runtimev1.ImageSpec{Image: pull.Reference}, Auth: auth, SandboxConfig: sandbox}
+	if _, err := r.images.PullImage(ctx, request); err != nil {
 		return r.callFailed("PullImage", err)
 	}
 	return nil
 }
 
-// IsUnavailable reports whether a call failed because the runtime could not be reached: it may work later.
+// IsUnavailable reports whether a call failed because the runtime could not be reached, or because none has answered its
+// last probe: it may work later.
 func IsUnavailable(err error) bool {
-	return status.Code(err) == codes.Unavailable || errors.Is(err, errNoRuntime)
+	_, none := errors.AsType[noneReadyError](err)
+	return none || status.Code(err) == codes.Unavailable
 }
+
+// IsLate reports whether a call failed because it took longer than it may: what it asked for may happen yet.
+func IsLate(err error) bool { return status.Code(err) == codes.DeadlineExceeded }
 
 // IsNotFound reports whether a call failed because there is no such container.
 func IsNotFound(err error) bool { return status.Code(err) == codes.NotFound }

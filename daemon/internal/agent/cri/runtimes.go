@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
@@ -21,10 +23,15 @@ const (
 	searchPeriod = time.Second
 	// probeTimeout is how long a runtime may take to return its version.
 	probeTimeout = 10 * time.Second
+	// longestPause is the longest time between two attempts to connect to a socket behind which there is no CRI, such as
+	// that of a containerd that serves Docker only.
+	longestPause = 30 * time.Second
 )
 
-// errNoRuntime begins the error while no socket exists.
-var errNoRuntime = errors.New("no container runtime found")
+// noneReadyError says why no runtime can be used.
+type noneReadyError struct{ error }
+
+func (e noneReadyError) Unwrap() error { return e.error }
 
 // Config has the paths of runtimes.
 type Config struct {
@@ -54,6 +61,9 @@ type Runtimes struct {
 type connection struct {
 	runtime *Runtime // nil while it could not be reached at all
 	err     error
+	// pause is how long not to connect anew, and until the end of it. Zero where the next probe does.
+	pause time.Duration
+	until time.Time
 }
 
 // New makes Runtimes that know none yet.
@@ -66,7 +76,7 @@ func New(config Config) *Runtimes {
 
 // Start searches for runtimes and probes them until ctx ends.
 func (r *Runtimes) Start(ctx context.Context) error {
-	defer r.closeAll(ctx)
+	defer r.closeAll()
 	for {
 		r.Probe(ctx)
 		period, probeNow := probePeriod, r.probeNow
@@ -100,7 +110,7 @@ func (r *Runtimes) Probe(ctx context.Context) {
 	defer cancel()
 	var group sync.WaitGroup
 	for _, path := range r.paths {
-		group.Go(func() { r.store(ctx, path, r.probeSocket(ctx, path)) })
+		group.Go(func() { r.store(path, r.probeSocket(ctx, path)) })
 	}
 	group.Wait()
 	r.report()
@@ -118,15 +128,24 @@ func (r *Runtimes) probeSocket(ctx context.Context, path string) *connection {
 			return nil
 		}
 		return &connection{runtime: known.runtime, err: err}
-	case isSocket(path):
-		made, err := connect(ctx, path, r.config.Metrics, r.requestProbe)
-		return &connection{runtime: made, err: err}
-	default:
+	case !isSocket(path):
 		return nil
+	case known != nil && r.config.Clock.Now().Before(known.until):
+		return known
 	}
+	made, err := connect(ctx, path, r.config.Metrics, r.requestProbe)
+	now := &connection{runtime: made, err: err}
+	if status.Code(err) == codes.Unimplemented {
+		now.pause = searchPeriod
+		if known != nil {
+			now.pause = min(max(2*known.pause, searchPeriod), longestPause)
+		}
+		now.until = r.config.Clock.Now().Add(now.pause)
+	}
+	return now
 }
 
-func (r *Runtimes) store(ctx context.Context, path string, now *connection) {
+func (r *Runtimes) store(path string, now *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.known[path]
@@ -136,16 +155,16 @@ func (r *Runtimes) store(ctx context.Context, path string, now *connection) {
 	}
 	delete(r.known, path)
 	if before != nil && before.runtime != nil {
-		_ = before.runtime.close(ctx) // the runtime is gone: an error changes nothing
+		_ = before.runtime.close() // the runtime is gone: an error changes nothing
 	}
 }
 
-func (r *Runtimes) closeAll(ctx context.Context) {
+func (r *Runtimes) closeAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for path, c := range r.known {
 		if c.runtime != nil {
-			_ = c.runtime.close(ctx)
+			_ = c.runtime.close()
 		}
 		delete(r.known, path)
 	}
@@ -198,9 +217,9 @@ func (r *Runtimes) ForImages() (*Runtime, error) {
 		troubles = append(troubles, fmt.Errorf("container runtime at %s: %w", path, c.err))
 	}
 	if len(troubles) == 0 {
-		return nil, fmt.Errorf("%w, tried %s", errNoRuntime, strings.Join(r.paths, ", "))
+		return nil, noneReadyError{fmt.Errorf("no container runtime found, tried %s", strings.Join(r.paths, ", "))}
 	}
-	return nil, errors.Join(troubles...)
+	return nil, noneReadyError{errors.Join(troubles...)}
 }
 
 // All returns the runtimes that were found, those that do not answer now included.

@@ -36,6 +36,19 @@ func (r *Runtime) ImageFsInfo(context.Context, *runtimev1.ImageFsInfoRequest) (*
 	return &runtimev1.ImageFsInfoResponse{}, nil
 }
 
+// ImageStatus implements the call.
+func (r *Runtime) ImageStatus(_ context.Context, request *runtimev1.ImageStatusRequest) (*runtimev1.ImageStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.images, func(image *runtimev1.Image) bool {
+		return slices.Contains(image.RepoTags, request.GetImage().GetImage()) || slices.Contains(image.RepoDigests, request.GetImage().GetImage())
+	})
+	if i < 0 {
+		return &runtimev1.ImageStatusResponse{}, nil
+	}
+	return &runtimev1.ImageStatusResponse{Image: r.images[i]}, nil
+}
+
 // ListImages implements the call.
 func (r *Runtime) ListImages(context.Context, *runtimev1.ListImagesRequest) (*runtimev1.ListImagesResponse, error) {
 	r.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
@@ -88,7 +89,7 @@ func timeToLive(tag *v1beta1.ImageTagSpec, ago time.Duration) (time.Duration, bo
 	if tag.PullPolicy == nil || tag.PullPolicy.TTLSecondsAfterFinished == nil {
 		return 0, false
 	}
-	return time.Duration(*tag.PullPolicy.TTLSecondsAfterFinished)*time.Second - ago, true
+	return action.Seconds(*tag.PullPolicy.TTLSecondsAfterFinished) - ago, true
 }
 
 // livingOwners returns the owners without the ImagePullJobs that are known to be gone. Other kinds stay, and so does a

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
-
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
@@ -79,7 +78,7 @@ func reasonToGiveUp(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1
 		if state.CompletionTime != nil || tag.PullPolicy == nil || tag.PullPolicy.ActiveDeadlineSeconds == nil {
 			return ""
 		}
-		limit, message = time.Duration(*tag.PullPolicy.ActiveDeadlineSeconds)*time.Second+agentTimeout, MessageDeadline
+		limit, message = action.Seconds(*tag.PullPolicy.ActiveDeadlineSeconds)+agentTimeout, MessageDeadline
 	}
 	left := tag.CreatedAt.Add(limit).Sub(now)
 	if left > 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
@@ -114,7 +116,7 @@ func (p *pass) fresh(j evaluated) evaluated {
 	if !j.run.Running || !p.seenReady(j.run) {
 		return j
 	}
-	least := time.Duration(p.strategy().MinStartedSeconds) * time.Second
+	least := action.Seconds(p.strategy().MinStartedSeconds)
 	if ran := p.Now.Sub(j.run.StartedAt); least > 0 && ran <= least {
 		j.wake = min(least-ran+time.Millisecond, lookAgainAtMost)
 		return j

@@ -199,7 +199,7 @@ func (p *pass) begin(j *evaluated) {
 func killOf(r *v1beta1.ContainerRecreateRequest, c *v1beta1.ContainerToRecreate, id string) *Kill {
 	grace := defaultGrace
 	if s := r.Spec.Strategy; s != nil && s.TerminationGracePeriodSeconds != nil {
-		grace = time.Duration(*s.TerminationGracePeriodSeconds) * time.Second
+		grace = action.Seconds(*s.TerminationGracePeriodSeconds)
 	}
 	return &Kill{
 		Request: r, Container: c.Name, ContainerID: id, PreStop: c.PreStop, Ports: c.Ports, Grace: grace,
@@ -234,7 +234,7 @@ func (p *pass) graceLeft() time.Duration {
 	if !ok {
 		since = p.Now
 	}
-	return max(since.Add(time.Duration(*seconds)*time.Second).Sub(p.Now), 0)
+	return max(since.Add(action.Seconds(*seconds)).Sub(p.Now), 0)
 }
 
 // over reports whether nothing is left to do for the request: all containers have ended, or one has failed and

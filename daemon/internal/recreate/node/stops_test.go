@@ -2,9 +2,12 @@ package node_test
 
 import (
 	"errors"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -86,6 +89,16 @@ func TestAStopThatHasBegun(t *testing.T) {
 			assert.Equal(t, c.kill, plan.Kill != nil)
 			assert.Nil(t, plan.Hook)
 		})
+	}
+}
+
+// A grace of any length is one: what no duration can hold is as good as for ever.
+func TestAGraceOfAnyLength(t *testing.T) {
+	for _, seconds := range []int64{30, 10_000_000_000, math.MaxInt64} {
+		r := request("r", hook, strategy(func(s *v1beta1.RecreateStrategy) { s.TerminationGracePeriodSeconds = &seconds }))
+		p := node.Compute(node.Snapshot{PodUID: podUID, Requests: []*v1beta1.ContainerRecreateRequest{r}, Containers: both(), Now: at(10)})
+		require.NotNil(t, p.Hook, "%d", seconds)
+		assert.GreaterOrEqual(t, p.Hook.Grace, 30*time.Second, "%d", seconds)
 	}
 }
 

@@ -102,7 +102,7 @@ func (p *pass) ends() (message string, ends bool) {
 	age, silence := p.Now.Sub(p.firstSeen()), p.Now.Sub(p.LastSign)
 	var limit time.Duration
 	if seconds := p.Request.Spec.ActiveDeadlineSeconds; seconds != nil {
-		limit = time.Duration(*seconds) * time.Second
+		limit = action.Seconds(*seconds)
 	}
 	pod := p.pod()
 	switch {
@@ -152,7 +152,7 @@ func (p *pass) finish() {
 		return
 	}
 	if ttl := p.Request.Spec.TTLSecondsAfterFinished; ttl != nil && completed && p.Request.DeletionTimestamp == nil {
-		p.expire(time.Duration(*ttl) * time.Second)
+		p.expire(action.Seconds(*ttl))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -103,13 +104,13 @@ func newRequest(id ID, spec *v1beta1.ImageTagSpec, image *v1beta1.ImageSpec) Pul
 		return r
 	}
 	if seconds := policy.TimeoutSeconds; seconds != nil && *seconds > 0 {
-		r.Timeout = time.Duration(*seconds) * time.Second
+		r.Timeout = action.Seconds(*seconds)
 	}
 	if limit := policy.BackoffLimit; limit != nil && *limit >= 0 {
 		r.Attempts = int(*limit) + 1
 	}
 	if seconds := policy.ActiveDeadlineSeconds; seconds != nil && *seconds > 0 {
-		r.Deadline = time.Duration(*seconds) * time.Second
+		r.Deadline = action.Seconds(*seconds)
 	}
 	return r
 }
