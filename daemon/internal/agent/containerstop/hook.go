@@ -12,9 +12,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/prestop"
+)
+
+// connectTimeout is how long a connection to the server of a hook may take. Packets that a NetworkPolicy drops are
+// answered by nobody: the kubelet calls from the node, which such policies let through, and the agent from a pod.
+const connectTimeout = 2 * time.Second
+
+// What events say of the HTTP request of a hook. They quote neither the server, which may be anyone's, nor errors about
+// it: host and port are those of the pod's author, who may not be allowed to reach them.
+var (
+	errNoConnection = errors.New("the node agent has no connection to the HTTP server: a NetworkPolicy must admit pods of the agent's namespace")
+	errLoopback     = errors.New("the host is a loopback address, which the node agent does not share with the pod")
+	errNoAnswer     = errors.New("the HTTP server gave no valid answer")
 )
 
 // hook runs a preStop hook within the grace of the request.
@@ -34,7 +49,7 @@ func (s *Stopper) hook(ctx context.Context, o *Request) error {
 		err = s.sleep(limited, action.Seconds(h.Sleep.Seconds))
 	case h.TCPSocket != nil: // the kubelet does nothing either
 	}
-	if err != nil && limited.Err() != nil {
+	if err != nil && limited.Err() != nil && !errors.Is(err, errNoConnection) {
 		return fmt.Errorf("it took longer than the grace period of %s", o.Grace)
 	}
 	return err
@@ -76,16 +91,28 @@ func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Request) err
 			request.Host = header.Value
 		}
 	}
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // pods have certificates of their own making
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // pods have certificates of their own making
 	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, errNoConnection):
+		return errNoConnection
+	case err != nil:
+		logr.FromContextOrDiscard(ctx).V(1).Info("PreStop hook has no answer", "container", o.Container.ID, "reason", err.Error())
+		return errNoAnswer
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("the answer is %s", response.Status)
+		return fmt.Errorf("the answer has status code %d", response.StatusCode)
 	}
 	return nil
+}
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	connection, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoConnection, err)
+	}
+	return connection, nil
 }
 
 // address returns host and port of a hook. Without a host it is the pod's own address.
@@ -96,6 +123,9 @@ func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Request)
 		return "", err
 	}
 	host := hook.Host
+	if prestop.IsLoopback(host) {
+		return "", errLoopback
+	}
 	if host == "" {
 		if host, err = runtime.PodIP(ctx, o.Container.SandboxID); err != nil {
 			return "", fmt.Errorf("find the pod's address: %w", err)

@@ -56,7 +56,7 @@ func (s *Stopper) Stop(ctx context.Context, o Request) error {
 }
 
 // Hook records an event that the container is being stopped, runs its hook, if any, and returns how long it took. A
-// hook that fails is an event and no more. The error is ErrAborted when ctx ended before the hook, or that the runtime
+// hook that fails is an event and no more, and one that has reached nobody takes nothing of the grace. The error is ErrAborted when ctx ended before the hook, or that the runtime
 // is away.
 func (s *Stopper) Hook(ctx context.Context, o Request) (time.Duration, error) {
 	if ctx.Err() != nil {
@@ -76,6 +76,9 @@ func (s *Stopper) Hook(ctx context.Context, o Request) (time.Duration, error) {
 		return took, err
 	case err != nil:
 		s.recordEvent(&o, corev1.EventTypeWarning, EventHookFailed, fmt.Sprintf("PreStop hook failed: %v", err))
+	}
+	if errors.Is(err, errNoConnection) {
+		took = 0
 	}
 	s.Metrics.PreStopSeconds.Observe(took.Seconds())
 	return took, nil

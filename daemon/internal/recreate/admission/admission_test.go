@@ -131,6 +131,8 @@ func TestFillRefuses(t *testing.T) {
 		{"a pod that is over", request(), target(gen.Phase(corev1.PodSucceeded)), `pod "web" is not active (phase Succeeded)`},
 		{"a pod that has failed", request(), target(gen.Phase(corev1.PodFailed)), `pod "web" is not active (phase Failed)`},
 		{"a pod that is going", request(), target(gen.Terminating()), `pod "web" is not active (it is being deleted)`},
+		{"a pod that is going with its sidecars", request(), target(gen.Terminating(), gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch())), "it is being deleted"},
+		{"a static pod", request(), target(gen.Annotation(corev1.MirrorPodAnnotationKey, "x")), `pod "web" is a static pod`},
 		{"no container", request(containers("main", "db")), target(), `spec.containers[1].name: Invalid value: "db": pod has no container "db"`},
 		{"an init container", request(containers("setup")), target(), `spec.containers[0].name: Invalid value: "setup": container "setup" is an init container, which runs once`},
 		{"an ephemeral container", request(containers("debug")), target(), `container "debug" is an ephemeral container, which is never restarted`},
@@ -194,6 +196,20 @@ func TestWarnings(t *testing.T) {
 	assert.Empty(t, admission.Warnings(r, nil))
 	assert.Equal(t, []string{`container "main" will be stopped and not started again: its restart policy is Never`}, admission.Warnings(r, pod(never)))
 	assert.Empty(t, admission.Warnings(r, pod(never, gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch()))), "who asks knows that")
+	onFailure := gen.Change(func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure })
+	assert.Equal(t, []string{`container "main" stays stopped if it ends with code 0: its restart policy is OnFailure, and a Job counts that as success`},
+		admission.Warnings(r, pod(onFailure)))
+	hookTo := func(host string) gen.PodOption {
+		return gen.Change(func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Host: host}}}
+		})
+	}
+	for _, host := range []string{"localhost", "127.0.0.1", "::1"} {
+		assert.Equal(t, []string{`container "main" will be stopped without its preStop hook: the node agent does not reach host "` + host + `", which is the node's own`},
+			admission.Warnings(r, pod(hookTo(host))))
+	}
+	assert.Empty(t, admission.Warnings(r, pod(hookTo(""))))
+	assert.Empty(t, admission.Warnings(r, pod(hookTo("10.0.0.7"))))
 	assert.Empty(t, admission.Warnings(r, pod(never, gen.Change(func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	}))))

@@ -61,10 +61,12 @@ func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 		return invalid("pod %q is not scheduled yet", name)
 	case !t.NodeFound:
 		return invalid("the node of pod %q was not found", name)
-	case podstate.Condition(t.Pod, contract.SidecarTerminated) != nil: // its sidecars run though the pod is over
-		return nil
+	case t.Pod.Annotations[corev1.MirrorPodAnnotationKey] != "":
+		return invalid("pod %q is a static pod: the kubelet runs it under another UID, and the node agent cannot tell its containers", name)
 	case t.Pod.DeletionTimestamp != nil:
 		return invalid("pod %q is not active (it is being deleted)", name)
+	case podstate.Condition(t.Pod, contract.SidecarTerminated) != nil: // its sidecars run though the pod is over
+		return nil
 	case t.Pod.Status.Phase == corev1.PodSucceeded, t.Pod.Status.Phase == corev1.PodFailed:
 		return invalid("pod %q is not active (phase %s)", name, t.Pod.Status.Phase)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/prestop"
 )
 
 // minDeadline is the least activeDeadlineSeconds.
@@ -123,17 +124,29 @@ func Warnings(r *v1beta1.ContainerRecreateRequest, pod *corev1.Pod) []string {
 		return all
 	}
 	for i := range r.Spec.Containers {
-		name := r.Spec.Containers[i].Name
-		if c, _, _ := find(pod, name); c != nil && staysDown(pod, c) {
-			all = append(all, fmt.Sprintf("container %q will be stopped and not started again: its restart policy is Never", name))
+		if c, _, _ := find(pod, r.Spec.Containers[i].Name); c != nil {
+			all = append(all, warningsOf(pod, c)...)
 		}
 	}
 	return all
 }
 
-func staysDown(pod *corev1.Pod, c *corev1.Container) bool {
+// warningsOf returns what the request will not do for one container.
+func warningsOf(pod *corev1.Pod, c *corev1.Container) []string {
+	var all []string
+	policy := pod.Spec.RestartPolicy
 	if c.RestartPolicy != nil {
-		return *c.RestartPolicy == corev1.ContainerRestartPolicyNever
+		policy = corev1.RestartPolicy(*c.RestartPolicy)
 	}
-	return pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	switch policy {
+	case corev1.RestartPolicyNever:
+		all = append(all, fmt.Sprintf("container %q will be stopped and not started again: its restart policy is Never", c.Name))
+	case corev1.RestartPolicyOnFailure:
+		all = append(all, fmt.Sprintf("container %q stays stopped if it ends with code 0: its restart policy is OnFailure, and a Job counts that as success", c.Name))
+	}
+	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil && c.Lifecycle.PreStop.HTTPGet != nil && prestop.IsLoopback(c.Lifecycle.PreStop.HTTPGet.Host) {
+		all = append(all, fmt.Sprintf("container %q will be stopped without its preStop hook: the node agent does not reach host %q, "+
+			"which is the node's own", c.Name, c.Lifecycle.PreStop.HTTPGet.Host))
+	}
+	return all
 }

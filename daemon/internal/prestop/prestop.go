@@ -1,0 +1,14 @@
+// Package prestop says what a node agent can do of a preStop hook: admission warns of the rest, and the agent reports it.
+package prestop
+
+import (
+	"net"
+	"strings"
+)
+
+// IsLoopback reports whether the host of a hook is the machine's own. The kubelet shares it with pods in the node's
+// network; the agent, which has a network of its own, does not.
+func IsLoopback(host string) bool {
+	address := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || address != nil && address.IsLoopback()
+}
