@@ -153,6 +153,17 @@ func (w *world) judgeHolds() {
 	}
 }
 
+// judgeRelease judges that the pod comes back into service when what was begun for the request has ended. The agent of a
+// node that has gone ends nothing.
+func (w *world) judgeRelease(r *v1beta1.ContainerRecreateRequest) {
+	for id, uid := range w.stopping {
+		for _, run := range w.runs[w.pod] {
+			late := w.now.Sub(w.over[uid]) >= 30*time.Second
+			w.must(uid != r.UID || run.ID != id || !run.Running || late, "the pod serves again while %s is being stopped for %s", id, r.Name)
+		}
+	}
+}
+
 // judgeRest judges the world when all requests are over.
 func (w *world) judgeRest() {
 	w.must(podstate.Condition(w.object, contract.KruisePodReady).Status == corev1.ConditionTrue, "the pod is held for ever")

@@ -173,6 +173,8 @@ func (w *world) act(uid types.UID, a *action.Action) error {
 		if message := c["message"].(string); strings.Contains(message, key) && !strings.Contains(condition.Message, key) {
 			w.holds[uid]++
 			w.must(w.holds[uid] == 1, "%s takes the pod out of service twice", r.Name)
+		} else if !strings.Contains(message, key) {
+			w.judgeRelease(r)
 		}
 		condition.Status, condition.Message = corev1.ConditionStatus(c["status"].(string)), c["message"].(string)
 		w.note("the pod is held by %s", condition.Message)

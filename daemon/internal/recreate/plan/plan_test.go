@@ -64,6 +64,16 @@ func ttl(seconds int32) option {
 func unready(r *v1beta1.ContainerRecreateRequest) {
 	r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(5))
 }
+
+// stops marks the container of the time of the request: its hook runs, or the signal is sent.
+func stops(killed bool) option {
+	return func(r *v1beta1.ContainerRecreateRequest) {
+		r.Status.ContainerRecreateStates = []v1beta1.ContainerRecreateState{{
+			Name: "main", Phase: v1beta1.RecreateRecreating, IsKilled: killed, ContainerID: "containerd://1",
+		}}
+	}
+}
+
 func inactive(r *v1beta1.ContainerRecreateRequest) { delete(r.Labels, v1beta1.ActiveLabel) }
 func finalizer(r *v1beta1.ContainerRecreateRequest) {
 	r.Finalizers = []string{"example.io/other", v1beta1.UnreadyAcquiredFinalizer}
@@ -176,6 +186,13 @@ func TestCompute(t *testing.T) {
 		{name: "a finished request loses its label", request: request(completed), pod: pod(), now: 9, steps: "labels"},
 		{name: "that is all", request: request(completed, inactive), pod: pod(), now: 9},
 		{name: "the pod is released first", request: request(completed, finalizer), pod: pod(held("[" + ours + "]")), now: 9, steps: "release"},
+		{name: "not while its container is being stopped", request: request(completed, finalizer, stops(true)), pod: pod(held("[" + ours + "]")), now: 9, steps: "seen"},
+		{name: "nor during the hook", request: request(completed, finalizer, stops(false), seenAt(9)), pod: pod(held("[" + ours + "]")), now: 10, wake: 39 * time.Second},
+		{name: "but for the grace at the longest", request: request(completed, finalizer, stops(true), seenAt(9)), pod: pod(held("[" + ours + "]")), now: 49, steps: "release"},
+		{name: "the container has ended", request: request(completed, finalizer, stops(true), seenAt(9)), pod: pod(held("["+ours+"]"), gen.Change(ended)), now: 11, steps: "release"},
+		{name: "or another one runs", request: request(completed, finalizer, stops(true), seenAt(9)), pod: pod(held("["+ours+"]"), runs("containerd://2", 2)), now: 11, steps: "release"},
+		{name: "a stop that a deleted request has begun", request: request(recreating, finalizer, deleted, stops(true)), pod: pod(held("[" + ours + "]")), now: 9, steps: "seen"},
+		{name: "its hook is given up", request: request(recreating, finalizer, deleted, stops(false)), pod: pod(held("[" + ours + "]")), now: 9, steps: "release"},
 		{name: "then the finalizer goes", request: request(completed, finalizer), pod: pod(gated()), now: 9, steps: "labels"},
 		{name: "also without the pod", request: request(completed, finalizer, inactive), now: 9, steps: "labels"},
 		{name: "another pod is not ours to release", request: request(completed, finalizer, inactive), pod: pod(other, held("["+ours+"]")), now: 9, steps: "labels"},
