@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ type world struct {
 	tries   simulate.Tries
 	calm    bool      // nothing is refused any more, and nothing fails
 	held    time.Time // since when something waits for refusals that have ended, zero for nothing
+	// tampered is true from when somebody has taken keys away until they are there again.
+	tampered bool
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -137,6 +140,7 @@ func (w *world) write(a action.Action) {
 		require.True(w.t, w.pod.DeletionTimestamp != nil || !metav1.IsControlledBy(w.m, w.pod), "what was made for the pod is taken away")
 		w.m = nil
 	case w.m != nil && a.Object.GetUID() == w.m.UID:
+		w.m.Labels = map[string]string{plan.BarrierLabel: "true"}
 		for key := range a.Patches[0].Body["data"].(map[string]any) {
 			w.m.Data[key] = "true"
 		}
@@ -175,6 +179,14 @@ func (w *world) kubelet() {
 	}
 }
 
+// complete reports whether the ConfigMap has the keys of all containers.
+func (w *world) complete() bool {
+	return w.m != nil && !slices.ContainsFunc(w.pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		key, _ := w.priority(s.Name)
+		return w.m.Data[key] == ""
+	})
+}
+
 // judgeStart is I-CLP-1: whoever starts for the first time finds all of higher priority ready, or done, before.
 func (w *world) judgeStart(container string) {
 	_, mine := w.priority(container)
@@ -192,8 +204,13 @@ func (w *world) step() {
 		w.kubelet()
 	case n < 38:
 		w.controller()
-	case n == 38 && w.pod.Annotations == nil:
-		w.m = nil // somebody deletes it
+	case n == 38 && w.m != nil: // somebody deletes it, or empties it
+		w.tampered = true
+		if w.rng.IntN(2) == 0 {
+			w.m = nil
+		} else {
+			clear(w.m.Data)
+		}
 	case n > 39:
 		w.refuse()
 	case w.rng.IntN(4) == 0:
@@ -217,7 +234,8 @@ func play(t *testing.T, seed uint64, steps int) {
 	w := newWorld(t, seed)
 	for range steps {
 		w.step()
-		if w.pod.Annotations != nil {
+		w.tampered = w.tampered && !w.complete()
+		if w.pod.Annotations != nil && !w.tampered {
 			for _, s := range w.pod.Status.ContainerStatuses {
 				key, _ := w.priority(s.Name)
 				require.Contains(t, w.m.Data, key, "%s could not start again", s.Name)
@@ -233,6 +251,7 @@ func play(t *testing.T, seed uint64, steps int) {
 		require.True(t, w.began[s.Name], "%s never starts: %v", s.Name, w.m.Data)
 	}
 	require.NotEmpty(t, w.pod.Annotations, "the pod is never done")
+	require.True(t, w.complete(), "a container that restarts never starts again")
 	before := maps.Clone(w.m.Data)
 	w.controller()
 	require.Equal(t, before, w.m.Data)

@@ -40,17 +40,21 @@ type Snapshot struct {
 	Now time.Time
 }
 
-// NeedsConfigMap reports whether a plan for the pod depends on its ConfigMap.
+// NeedsConfigMap reports whether a plan for the pod depends on its ConfigMap: containers may be restarted for as long as
+// the pod lives, and each start reads a key.
 func NeedsConfigMap(pod *corev1.Pod) bool {
-	if !HasBarrier(pod) {
-		return false
-	}
-	if pod.DeletionTimestamp != nil {
-		return true
-	}
+	return HasBarrier(pod) && (pod.DeletionTimestamp != nil || !over(pod))
+}
+
+// completed reports whether all barriers of the pod were open once.
+func completed(pod *corev1.Pod) bool {
+	return pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation] == open
+}
+
+// launched reports whether the order of the pod's containers is of the past: all of them may start at any time.
+func launched(pod *corev1.Pod) bool {
 	ready := podstate.Condition(pod, corev1.ContainersReady)
-	return !over(pod) && pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation] != open &&
-		(ready == nil || ready.Status != corev1.ConditionTrue)
+	return completed(pod) || ready != nil && ready.Status == corev1.ConditionTrue
 }
 
 // IsRelevant reports whether a plan may have anything to do for the pod, now or later.
@@ -119,14 +123,14 @@ func (p *pass) remove(step, reason, message string) {
 }
 
 // launch opens the barriers of the highest priority that is not ready, and of all above it: a container that
-// is restarted needs its key again.
+// is restarted needs its key again. Once all are open they stay so: what somebody has taken away is written anew.
 func (p *pass) launch() {
 	waiting, all := p.priorities()
 	if len(all) == 0 {
 		return
 	}
 	level := slices.Min(all)
-	if len(waiting) > 0 {
+	if len(waiting) > 0 && !launched(p.Pod) {
 		level = slices.Max(waiting)
 	}
 	keys := map[string]string{}
@@ -140,7 +144,10 @@ func (p *pass) launch() {
 	if !p.openBarriers(level, keys) {
 		return
 	}
-	if lowest {
+	switch {
+	case completed(p.Pod):
+		return
+	case lowest:
 		p.complete()
 		return
 	}
@@ -185,7 +192,8 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 	case p.ConfigMap == nil:
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
 	case p.ConfigMap.DeletionTimestamp != nil:
-		p.plan.Wait(WaitTerminating, p.ConfigMap.Name, "it belonged to another pod and is being deleted")
+		p.plan.Wait(WaitTerminating, p.ConfigMap.Name, "it is being deleted")
+		p.plan.RequeueWithin(10 * time.Second) // nobody watches one without the label
 		return false
 	case !metav1.IsControlledBy(p.ConfigMap, p.Pod):
 		if !p.leftover() {
@@ -194,7 +202,7 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 		}
 		p.remove(stepClear, "FormerPod", "it belongs to a former pod of the same name, which opened its barriers")
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
-	case p.missing(keys):
+	case p.missing(keys), p.ConfigMap.Labels[BarrierLabel] != open: // without the label the cache does not hold it
 		a.Verb, a.Object = action.PatchMetadata, p.ConfigMap
 		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{BarrierLabel: open}}, "data": anyMap(keys),

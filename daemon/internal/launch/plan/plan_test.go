@@ -54,7 +54,9 @@ func three(options ...gen.PodOption) *corev1.Pod {
 
 // keys returns a ConfigMap of the owner with keys.
 func keys(owner *corev1.Pod, names ...string) *corev1.ConfigMap {
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-barrier", UID: "map", ResourceVersion: "1"}, Data: map[string]string{}}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "web-barrier", UID: "map", ResourceVersion: "1", Labels: map[string]string{plan.BarrierLabel: "true"},
+	}, Data: map[string]string{}}
 	if owner != nil {
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("Pod"))}
 	}
@@ -100,6 +102,8 @@ func TestCompute(t *testing.T) {
 	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "x", UID: "x", Controller: new(true)}}
 	going := keys(former, "p_10")
 	going.DeletionTimestamp = new(metav1.NewTime(gen.Epoch()))
+	unlabelled := keys(same, "p_10", "p_0", "p_-5")
+	unlabelled.Labels = nil
 	cases := []struct {
 		name string
 		pod  *corev1.Pod
@@ -120,8 +124,12 @@ func TestCompute(t *testing.T) {
 		{"equal priorities start together", gen.Pod("web", behind("main", 0), behind("log", 0), behind("job", -5)), nil, "open p_0"},
 		{"a container without a barrier does not count", gen.Pod("web", gen.Image("plain", "x"), behind("main", 0), behind("log", 10)), nil, "open p_10"},
 		{"a pod without barriers", gen.Pod("web", gen.Image("log", "x")), nil, ""},
-		{"a completed pod", three(completed()), keys(same), ""},
-		{"a pod whose containers are ready", three(gen.Condition(corev1.ContainersReady, corev1.ConditionTrue, gen.Epoch())), keys(same), ""},
+		{"a completed pod", three(completed()), keys(same, "p_10", "p_0", "p_-5"), ""},
+		{"a completed pod whose ConfigMap is gone", three(completed(), ready("log"), ended("main", 1)), nil, "open p_10 p_0 p_-5"},
+		{"one whose ConfigMap was emptied", three(completed(), ready("log"), ended("main", 1)), keys(same), "open p_10 p_0 p_-5"},
+		{"a completed pod and somebody's own ConfigMap", three(completed()), stranger, ""},
+		{"a pod whose containers are ready", three(gen.Condition(corev1.ContainersReady, corev1.ConditionTrue, gen.Epoch())), keys(same), "open p_10 p_0 p_-5; completed"},
+		{"a ConfigMap without the label is not in the cache", three(completed()), unlabelled, "open p_10 p_0 p_-5"},
 		{"a pod that is over", three(gen.Phase(corev1.PodFailed)), nil, ""},
 		{"a former pod's ConfigMap", three(), keys(former, "p_10", "p_0", "p_-5"), "clear; open p_10"},
 		{"one of a former pod that is going already", three(), going, ""},
