@@ -17,7 +17,7 @@ import (
 func EnvHash(c *corev1.Container, value func(env *corev1.EnvVar, field, key string) string) uint64 {
 	var list []corev1.EnvVar
 	for i := range c.Env {
-		if field, key, ok := metadataReference(&c.Env[i]); ok {
+		if field, key, ok := metadataReference(&c.Env[i]); ok && !hidden(c, i) {
 			list = append(list, corev1.EnvVar{Name: c.Env[i].Name, Value: value(&c.Env[i], field, key)})
 		}
 	}
@@ -118,10 +118,19 @@ func metadataReference(e *corev1.EnvVar) (field, key string, ok bool) {
 
 // readsMetadata reports whether the container has a variable that reads the key, or any key when it is empty.
 func readsMetadata(c *corev1.Container, field, key string) bool {
-	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
-		f, k, ok := metadataReference(&e)
-		return ok && (key == "" || f == field && k == key)
-	})
+	for i := range c.Env {
+		f, k, ok := metadataReference(&c.Env[i])
+		if ok && (key == "" || f == field && k == key) && !hidden(c, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// hidden reports whether a later variable of the same name hides the one at the index: the process has the value of the
+// last one.
+func hidden(c *corev1.Container, i int) bool {
+	return slices.ContainsFunc(c.Env[i+1:], func(later corev1.EnvVar) bool { return later.Name == c.Env[i].Name })
 }
 
 // ReadsMetadata reports whether the container has a variable that reads a label or an annotation.

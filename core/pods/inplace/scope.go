@@ -66,7 +66,7 @@ func (s scope) readByEnv(t *corev1.PodTemplateSpec) bool {
 	for _, c := range podspec.LongRunning(&t.Spec) {
 		for i := range c.Env {
 			field, key, ok := metadataReference(&c.Env[i])
-			if ok && (field == fieldLabels && s.labels.Has(key) || field == fieldAnnotations && s.annotations.Has(key)) {
+			if ok && !hidden(c, i) && (field == fieldLabels && s.labels.Has(key) || field == fieldAnnotations && s.annotations.Has(key)) {
 				return true
 			}
 		}
