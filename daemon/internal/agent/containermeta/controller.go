@@ -2,11 +2,13 @@ package containermeta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -106,6 +108,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	pass := base.Pass{Object: pod}
+	r.memory.abort(key, func(id string) bool { return plan.Wants(pod, id) })
 	if pod.DeletionTimestamp != nil || !plan.NeedsAnnotation(pod) {
 		return pass, nil
 	}
@@ -126,7 +129,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		}
 		r.memory.remember(pod, todo.Outdated)
 		for _, id := range todo.Stop {
-			r.stop(ctx, containers, id)
+			r.stop(ctx, pod, containers, id)
 		}
 	}
 	return pass, nil
@@ -175,7 +178,7 @@ func (r *reconciler) env(ctx context.Context, id string) map[string]string {
 
 // stop begins the restart of a container. The pod's spec is not needed: the annotations of the
 // kubelet on the container have everything.
-func (r *reconciler) stop(ctx context.Context, containers []cri.Container, id string) {
+func (r *reconciler) stop(ctx context.Context, pod *corev1.Pod, containers []cri.Container, id string) {
 	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == id })
 	c := containers[i]
 	request := containerstop.Request{
@@ -183,10 +186,31 @@ func (r *reconciler) stop(ctx context.Context, containers []cri.Container, id st
 		Message: fmt.Sprintf("Stopping container %s: its in-place update restarts it", c.Name),
 	}
 	log := ctrl.LoggerFrom(ctx).WithValues("container", id)
-	ctx = context.WithoutCancel(ctx)
-	r.memory.stop(id, func() {
-		if err := r.config.Stopper.Stop(ctx, request); err != nil {
+	r.memory.stop(ctx, client.ObjectKeyFromObject(pod), id, func(ctx context.Context) {
+		took, err := r.config.Stopper.Hook(ctx, request)
+		if err == nil && !r.wanted(ctx, pod, id) {
+			err = containerstop.ErrAborted
+		}
+		if err == nil {
+			err = r.config.Stopper.Signal(ctx, request, took)
+		}
+		switch {
+		case errors.Is(err, containerstop.ErrAborted):
+			log.Info("Restart is given up: the pod does not want it any more")
+		case err != nil:
 			log.Error(err, "Container cannot be stopped")
 		}
 	})
+}
+
+// wanted reports whether the pod still wants a restart, as the server has it: the hook may have taken long, and the cache
+// may lag. While the server does not answer, the cache decides.
+func (r *reconciler) wanted(ctx context.Context, pod *corev1.Pod, id string) bool {
+	key := client.ObjectKeyFromObject(pod)
+	now := &corev1.Pod{}
+	err := r.Live.Get(ctx, key, now)
+	if err != nil && !apierrors.IsNotFound(err) {
+		now, err = fastclient.Get[corev1.Pod](ctx, r.Reader, key)
+	}
+	return err == nil && now.UID == pod.UID && plan.Wants(now, id)
 }

@@ -23,10 +23,8 @@ import (
 )
 
 const (
-	stopReason = "Metadata"
-	// maxParallelStops limits how many containers are stopped at a time.
-	maxParallelStops = 10
-	defaultGrace     = 30 * time.Second
+	stopReason   = "Metadata"
+	defaultGrace = 30 * time.Second
 
 	// coalescePeriod delays a pass so that several events of one change lead to one pass.
 	coalescePeriod = time.Second
@@ -82,10 +80,15 @@ func graceOf(c *cri.Container) time.Duration {
 type memory struct {
 	mu       sync.Mutex
 	pods     map[types.NamespacedName]remembered
-	stopping map[string]bool // by container ID
+	stopping map[string]stopping // by container ID
 	closed   bool
 	group    sync.WaitGroup
-	slots    chan struct{}
+}
+
+// stopping is a stop under way: of which pod, and how to give it up before the signal.
+type stopping struct {
+	pod    types.NamespacedName
+	cancel context.CancelFunc
 }
 
 type remembered struct {
@@ -94,9 +97,7 @@ type remembered struct {
 }
 
 func newMemory() memory {
-	return memory{
-		pods: map[types.NamespacedName]remembered{}, stopping: map[string]bool{}, slots: make(chan struct{}, maxParallelStops),
-	}
+	return memory{pods: map[types.NamespacedName]remembered{}, stopping: map[string]stopping{}}
 }
 
 // outdated returns what is remembered of the pod with this UID.
@@ -116,37 +117,42 @@ func (m *memory) remember(pod *corev1.Pod, outdated map[string]plan.Outdated) {
 	m.pods[client.ObjectKeyFromObject(pod)] = remembered{uid: pod.UID, outdated: outdated}
 }
 
-// Forget removes what is remembered of a deleted pod.
+// Forget removes what is remembered of a deleted pod, and gives up its stops.
 func (m *memory) Forget(pod types.NamespacedName) {
+	m.abort(pod, func(string) bool { return false })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.pods, pod)
 }
 
-// stop runs the stop of a container, unless one is under way.
-func (m *memory) stop(id string, run func()) {
+// stop runs the stop of a container, unless one is under way. Stops do not wait for each other: each takes as long as its
+// pod allows, and the runtime does the work. Their context outlives the pass, and ends when the stop is given up.
+func (m *memory) stop(ctx context.Context, pod types.NamespacedName, id string, run func(context.Context)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || m.stopping[id] {
+	if _, underWay := m.stopping[id]; m.closed || underWay {
 		return
 	}
-	m.stopping[id] = true
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	m.stopping[id] = stopping{pod: pod, cancel: cancel}
 	m.group.Go(func() {
-		m.slots <- struct{}{}
-		if !m.isClosed() {
-			run()
-		}
-		<-m.slots
+		defer cancel()
+		run(ctx)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.stopping, id)
 	})
 }
 
-func (m *memory) isClosed() bool {
+// abort gives up the stops of a pod that are not wanted any more. Those that have reached the runtime go on.
+func (m *memory) abort(pod types.NamespacedName, wanted func(id string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.closed
+	for id, stop := range m.stopping {
+		if stop.pod == pod && !wanted(id) {
+			stop.cancel()
+		}
+	}
 }
 
 // wait prevents new stops and returns when those under way have ended.

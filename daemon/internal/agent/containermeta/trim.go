@@ -1,6 +1,7 @@
 package containermeta
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +12,7 @@ import (
 
 // trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
 // last, and owners that do not control. Of each container and native sidecar name, image, and variables that read
-// metadata. Of the status: conditions, and names and IDs of containers, with the reasons for which they wait.
+// metadata and that no later one of their name hides. Of the status: conditions, and names and IDs of containers, with the reasons for which they wait.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -58,8 +59,9 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	for i := range containers {
 		c := &containers[i]
 		out[i] = corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
-		for _, env := range c.Env {
-			if env.ValueFrom != nil && env.ValueFrom.FieldRef != nil && strings.HasPrefix(env.ValueFrom.FieldRef.FieldPath, "metadata.") {
+		for at, env := range c.Env {
+			hidden := slices.ContainsFunc(c.Env[at+1:], func(later corev1.EnvVar) bool { return later.Name == env.Name })
+			if !hidden && env.ValueFrom != nil && env.ValueFrom.FieldRef != nil && strings.HasPrefix(env.ValueFrom.FieldRef.FieldPath, "metadata.") {
 				out[i].Env = append(out[i].Env, env)
 			}
 		}

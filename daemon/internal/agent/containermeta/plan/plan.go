@@ -67,10 +67,8 @@ func Compute(s Snapshot) Plan {
 	p := pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}}}
 	p.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
-		asked := inplace.RestartsUnderWay(s.Pod)
 		for i := range p.meta.Containers {
-			entry := &p.meta.Containers[i]
-			p.restart(entry, asked[entry.Name] == entry.ContainerID)
+			p.restart(&p.meta.Containers[i])
 		}
 	}
 	return p.plan
@@ -154,17 +152,34 @@ func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
 	return inplace.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
 }
 
-// restart stops a container that was started with other values than the pod's metadata has now, and one whose restart
-// is asked for.
-func (p *pass) restart(entry *inplace.RuntimeContainer, asked bool) {
+// Wants reports whether the pod, as it is now, wants a container to be restarted: an update in place is under way, and the
+// container was started with other values than the pod's metadata has now, or its restart is asked for. A stop that has
+// not reached the runtime is given up when the update is taken back.
+func Wants(pod *corev1.Pod, id string) bool {
+	entry := recorded(pod)[id]
+	return entry != nil && pod.DeletionTimestamp == nil && updating(pod) && wants(pod, entry)
+}
+
+func wants(pod *corev1.Pod, entry *inplace.RuntimeContainer) bool {
+	spec, read := specOf(pod, entry.Name), entry.Hashes.ExtractedEnvFromMetadataHash
+	return spec != nil && (inplace.RestartsUnderWay(pod)[entry.Name] == entry.ContainerID || read != 0 && read != inplace.ExpectedEnvHash(spec, pod))
+}
+
+// restart stops a container whose restart is wanted. The pauses between two stops grow from run to run, in case that
+// no run ever reads what the pod says.
+func (p *pass) restart(entry *inplace.RuntimeContainer) {
 	spec := specOf(p.Pod, entry.Name)
 	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
-	read := entry.Hashes.ExtractedEnvFromMetadataHash
-	if !p.Containers[i].Running || !asked && (read == 0 || read == inplace.ExpectedEnvHash(spec, p.Pod)) {
+	outdated, found := p.Snapshot.Outdated[entry.Name]
+	switch {
+	case !p.Containers[i].Running || entry.Hashes.ExtractedEnvFromMetadataHash == 0 && found && !wants(p.Pod, entry):
+		if found { // the next run is on its way, or nobody knows yet what it has read
+			p.plan.Outdated[entry.Name] = outdated
+		}
 		return
-	}
-	outdated, found := p.Snapshot.Outdated[entry.ContainerID]
-	if !found {
+	case !wants(p.Pod, entry):
+		return
+	case !found:
 		outdated = Outdated{Since: p.Now, Next: p.Now.Add(firstStopDelay)}
 	}
 	next := outdated.Next
@@ -183,7 +198,7 @@ func (p *pass) restart(entry *inplace.RuntimeContainer, asked bool) {
 		outdated.Next = p.Now.Add(pause)
 		p.plan.RequeueWithin(pause)
 	}
-	p.plan.Outdated[entry.ContainerID] = outdated
+	p.plan.Outdated[entry.Name] = outdated
 }
 
 func later(a, b time.Time) time.Time {

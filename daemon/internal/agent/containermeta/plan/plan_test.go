@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -224,7 +225,7 @@ func TestAChangedValueRestartsItsReadersDuringAnInPlaceUpdate(t *testing.T) {
 
 	s.Containers[1].Running = false
 	assert.Empty(t, compute(t, s).Stop)
-	assert.Empty(t, compute(t, s).Outdated)
+	assert.Equal(t, 1, compute(t, s).Outdated["main"].Stops, "its next run does not begin from nothing")
 }
 
 // asked is a pod whose update restarts containers as they are.
@@ -261,7 +262,7 @@ func TestAContainerIsRestartedThatItsUpdateNamesByID(t *testing.T) {
 func TestTheDistanceOfStopsIsBounded(t *testing.T) {
 	s := plan.Snapshot{
 		Pod: pod(withAnnotation(reported), updating, changed), Containers: running(), EnvFromMetadata: true,
-		Outdated: map[string]plan.Outdated{"containerd://m1": {Since: now, Stops: 60, Next: now}},
+		Outdated: map[string]plan.Outdated{"main": {Since: now, Stops: 60, Next: now}},
 	}
 	assert.Equal(t, 10*time.Minute, compute(t, s).RequeueAfter)
 }
@@ -283,7 +284,7 @@ func TestNothingIsRestartedOutsideAnInPlaceUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := compute(t, plan.Snapshot{
 				Pod: pod(withAnnotation(reported), changed, change), Containers: running(), EnvFromMetadata: true, Now: now.Add(time.Hour),
-				Outdated: map[string]plan.Outdated{"containerd://m1": {Since: now, Next: now}},
+				Outdated: map[string]plan.Outdated{"main": {Since: now, Next: now}},
 			})
 			assert.Empty(t, p.Stop)
 			assert.Empty(t, p.Outdated)
@@ -314,4 +315,46 @@ func TestWhichPodsAreReported(t *testing.T) {
 	assert.True(t, plan.NeedsAnnotation(pod(func(p *corev1.Pod) {
 		p.OwnerReferences, p.Annotations["kruise.io/sidecarset-hash"] = nil, "{}"
 	})))
+}
+
+// A container whose environment never becomes what the pod says is restarted with growing pauses, run after run.
+func TestRunsThatNeverMatchArePausedFor(t *testing.T) {
+	p := pod(updating, changed)
+	s := plan.Snapshot{Pod: p, EnvFromMetadata: true, Now: now}
+	run, stops := 1, 0
+	for range 600 {
+		id := fmt.Sprintf("containerd://m%d", run)
+		p.Status.ContainerStatuses[0].ContainerID = id
+		s.Containers = []plan.Container{
+			{Name: "side", ID: "containerd://s1", Hash: 5, Running: true},
+			{Name: "main", ID: id, Hash: nginxHash, Running: true, Env: map[string]string{"APP_CONFIG": "of another"}},
+		}
+		todo := compute(t, s)
+		s.Outdated, s.Now = todo.Outdated, s.Now.Add(time.Second)
+		stops += len(todo.Stop)
+		run += len(todo.Stop)
+	}
+	assert.Equal(t, 7, stops, "after 3 s, and then 6, 12, 24, 48, 96 and 192 s later")
+}
+
+// The process has the value of the last variable of a name.
+func TestAVariableThatALaterOneHides(t *testing.T) {
+	p := pod(updating, changed)
+	p.Spec.Containers[1].Env = append(p.Spec.Containers[1].Env, corev1.EnvVar{Name: "APP_CONFIG", Value: "fixed"})
+	s := plan.Snapshot{Pod: p, EnvFromMetadata: true, Now: now, Containers: running()}
+	s.Containers[1].Env = map[string]string{"APP_CONFIG": "fixed"}
+	assert.Empty(t, compute(t, s).Outdated)
+}
+
+// A restart is wanted by the update that asks for it.
+func TestWhatIsWanted(t *testing.T) {
+	const main, side = "containerd://m1", "containerd://s1"
+	told := withAnnotation(reported)
+	assert.True(t, plan.Wants(pod(told, updating, changed), main))
+	assert.False(t, plan.Wants(pod(told, updating), main), "the value is back")
+	assert.False(t, plan.Wants(pod(told, changed), main), "no update is under way")
+	assert.False(t, plan.Wants(pod(told, updating, changed), side))
+	assert.True(t, plan.Wants(pod(told, updating, asked(`{"side":"`+side+`"}`)), side))
+	assert.False(t, plan.Wants(pod(told, updating, asked(`{"side":"containerd://s0"}`)), side), "another run was meant")
+	assert.False(t, plan.Wants(pod(told, updating, changed, func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), main))
 }

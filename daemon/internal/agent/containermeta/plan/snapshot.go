@@ -18,7 +18,7 @@ type Snapshot struct {
 	// EnvFromMetadata is the feature gate InPlaceUpdateEnvFromMetadata: without it no environment is read and nothing
 	// is restarted.
 	EnvFromMetadata bool
-	// Outdated are the containers that an earlier plan found to be outdated, by ID.
+	// Outdated are the containers that an earlier plan found to be outdated, by name.
 	Outdated map[string]Outdated
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
@@ -40,7 +40,7 @@ type Container struct {
 }
 
 // Outdated is what is remembered of a container whose environment is no longer that of its pod, or whose restart is
-// asked for.
+// asked for, for as long as one of its runs after the other is so.
 type Outdated struct {
 	// Since is when that was found out.
 	Since time.Time
