@@ -44,8 +44,8 @@ type Options struct {
 	Settings Settings
 	// Mutating and Validating are the names of the webhook configurations to keep up to date; they have to exist.
 	Mutating, Validating []string
-	// CRDs are the names of definitions to keep up to date if they have a conversion webhook; they may be created
-	// later.
+	// CRDs are the names of definitions to keep up to date if this server is their conversion webhook; they may be
+	// created later.
 	CRDs []string
 	// External means that somebody else maintains the Secret with the certificates; bundles are only checked.
 	External bool
@@ -226,9 +226,10 @@ func (c *Controller) observe(ctx context.Context, read func(context.Context, wat
 		if err != nil {
 			return seen, fmt.Errorf("read %s %s: %w", kindOf(target.empty()), target.key.Name, err)
 		}
-		if object != nil {
+		switch {
+		case object != nil && !c.options.Settings.convertedByOthers(object):
 			seen.targets = append(seen.targets, object)
-		} else if i < len(c.targets)-c.crds {
+		case object == nil && i < len(c.targets)-c.crds:
 			seen.missing = errors.Join(seen.missing, fmt.Errorf("not found %s %s", kindOf(target.empty()), target.key.Name))
 		}
 	}

@@ -1,8 +1,10 @@
 package certs
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"slices"
@@ -77,6 +79,25 @@ func TestABundleThatIsOverwrittenComesBack(t *testing.T) {
 	assert.Equal(t, content, p.eventuallyTrusted("the same CA", settled))
 	require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(applied), applied))
 	assert.Equal(t, p.webhookNames()[1], applied.Webhooks[0].Name, "nothing but the bundle is ours")
+}
+
+// Before a kind changes hands its CRD is converted by another operator, whose clients trust another CA.
+func TestACRDThatAnotherServiceConvertsIsLeftAlone(t *testing.T) {
+	p := newPlace(t)
+	convert := func(service, bundle string) {
+		patch := fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":%s,"service":{"name":%q}}}}}}`, bundle, service)
+		require.NoError(t, p.admin.Patch(t.Context(), p.crd(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	theirs := base64.StdEncoding.EncodeToString(started(t, Authority{Names: []string{"other"}, Random: rand.Reader, NewKey: newSmallKey}).CA.Certificate)
+	convert("other", `"`+theirs+`"`)
+
+	p.initialized(p.start(p.options(p.operatorConfig()), 1))
+
+	crd := p.crd()
+	require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
+	assert.Equal(t, theirs, base64.StdEncoding.EncodeToString(crd.Spec.Conversion.Webhook.ClientConfig.CABundle))
+	convert("webhook", "null")
+	p.eventuallyTrusted("one CA", settled)
 }
 
 func TestForeignWritersOfOtherFieldsGetNoAnswer(t *testing.T) {

@@ -61,6 +61,17 @@ func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return conversion != nil && conversion.Strategy == apiextensionsv1.WebhookConverter && conversion.Webhook != nil
 }
 
+// convertedByOthers reports whether an object is a CRD that another Service converts, as that of an operator whose kinds
+// have not changed hands yet: its clients trust that one's CA.
+func (s Settings) convertedByOthers(object client.Object) bool {
+	crd, ok := object.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok || !converts(crd) || crd.Spec.Conversion.Webhook.ClientConfig == nil {
+		return false
+	}
+	service := crd.Spec.Conversion.Webhook.ClientConfig.Service
+	return service != nil && (service.Namespace != s.Namespace || service.Name != s.ServiceName)
+}
+
 // injection returns the JSON patch that writes a bundle into an object, nil if nothing differs. It changes nothing but
 // caBundle, and applies only if the webhook and its bundle are still those that were read: of two replicas, the one
 // with the older Secret cannot win.
