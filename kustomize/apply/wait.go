@@ -61,20 +61,31 @@ func (c *Cluster) AllStarted(objects []*unstructured.Unstructured) Check {
 		if ready, _ := Ready(live); ready {
 			return true, "", nil
 		}
-		labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
-		selector := "app.kubernetes.io/name=" + labels["app.kubernetes.io/name"]
-		pods, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, live.GetNamespace(), selector)
+		pods, err := c.PodsOf(ctx, live)
 		if err != nil {
 			return false, "", err
 		}
-		image := imageOf(live.Object, "spec", "template", "spec")
-		started, waitsFor := Started(pods, image)
+		started, waitsFor := Started(pods, ImageOf(live))
 		return started, waitsFor, nil
 	})
 }
 
+// PodsOf returns the pods of a Deployment or DaemonSet of an operator.
+func (c *Cluster) PodsOf(ctx context.Context, workload *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	labels, _, _ := unstructured.NestedStringMap(workload.Object, "spec", "template", "metadata", "labels")
+	selector := "app.kubernetes.io/name=" + labels["app.kubernetes.io/name"]
+	return c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, workload.GetNamespace(), selector)
+}
+
 // Started reports whether a pod with this image runs, and if not, what its container waits for.
 func Started(pods []unstructured.Unstructured, image string) (started bool, waitsFor string) {
+	life, waitsFor := Running(pods, image)
+	return life != "", waitsFor
+}
+
+// Running returns the life of a pod's container that runs this image, which a restart ends. Without any it returns what the
+// containers wait for.
+func Running(pods []unstructured.Unstructured, image string) (life, waitsFor string) {
 	waitsFor = "has no pod yet"
 	for _, pod := range pods {
 		if imageOf(pod.Object, "spec") != image {
@@ -88,14 +99,19 @@ func Started(pods []unstructured.Unstructured, image string) (started bool, wait
 				continue
 			}
 			if _, running, _ := unstructured.NestedMap(fields, "state", "running"); running {
-				return true, ""
+				return fmt.Sprintf("%s/%v", pod.GetUID(), fields["restartCount"]), ""
 			}
 			reason, _, _ := unstructured.NestedString(fields, "state", "waiting", "reason")
 			message, _, _ := unstructured.NestedString(fields, "state", "waiting", "message")
 			waitsFor = strings.TrimSpace("pod " + pod.GetName() + ": " + reason + " " + message)
 		}
 	}
-	return false, waitsFor
+	return "", waitsFor
+}
+
+// ImageOf returns the image of the manager of a Deployment.
+func ImageOf(deployment *unstructured.Unstructured) string {
+	return imageOf(deployment.Object, "spec", "template", "spec")
 }
 
 // imageOf returns the image of the first container of a pod's spec.

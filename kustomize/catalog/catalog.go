@@ -24,6 +24,9 @@ import (
 // All is the name that stands for every feature.
 const All = "all"
 
+// Namespace is where operators run.
+const Namespace = "flotilla-system"
+
 // Feature is an operator that can be installed by itself.
 type Feature struct {
 	// Name is the folder of its module.

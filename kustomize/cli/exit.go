@@ -21,6 +21,8 @@ const (
 	// NotSo means that the question was answered, and the answer is no: the installation is ill, the rollout has not
 	// arrived, the manifests differ.
 	NotSo Code = 3
+	// Interrupted means that the user ended the command, or its terminal went away.
+	Interrupted Code = 130
 )
 
 // ExitError ends the process with a code. An empty message means that everything was said already.
@@ -50,6 +52,8 @@ func CodeOf(err error) Code {
 		return Done
 	case errors.As(err, &exit):
 		return exit.Code
+	case errors.Is(err, context.Canceled):
+		return Interrupted
 	}
 	return Failed
 }

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -29,6 +30,7 @@ func TestRunTellsHowItEnds(t *testing.T) {
 		{"done", nil, nil, cli.Done, ""},
 		{"failed", nil, errors.New("read the catalog: broken"), cli.Failed, "error: read the catalog: broken\n"},
 		{"no", nil, cli.NoErrorf("%d features are ill", 2), cli.NotSo, "error: 2 features are ill\n"},
+		{"interrupted", nil, fmt.Errorf("wait: %w", context.Canceled), cli.Interrupted, "error: interrupted: wait: context canceled\n"},
 		{"no, and all is said", nil, cli.NoErrorf(""), cli.NotSo, ""},
 		{"an unknown flag", []string{"--nothing"}, nil, cli.Misused, "error: unknown flag: --nothing; see try --help\n"},
 		{"an argument too many", []string{"one"}, nil, cli.Misused, `error: unknown command "one" for "try"; see try --help` + "\n"},

@@ -104,6 +104,7 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 	}
 	for _, report := range reports {
 		findings = append(findings, owners(report, foreign)...)
+		findings = append(findings, changingHands(report)...)
 		if !report.Installed {
 			continue
 		}
@@ -116,6 +117,14 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 		}
 	}
 	return append(findings, skew(reports)...), installed, nil
+}
+
+// changingHands finds a takeover that was cut off.
+func changingHands(report *Report) []Finding {
+	if report.Takeover == "" {
+		return nil
+	}
+	return []Finding{{About: report.Feature, Trouble: report.Takeover, Help: report.handover.Help()}}
 }
 
 // faults are objects that are missing or do not work. Those that lack a CA have one cause, and are told together.

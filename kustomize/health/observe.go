@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // Report is the state of one feature.
@@ -26,12 +27,16 @@ type Report struct {
 	Healthy   bool   `json:"healthy"`
 	// Faults tell what is missing or does not work.
 	Faults []string `json:"faults,omitempty"`
+	// Takeover says that the feature has begun to change hands with OpenKruise and has not ended.
+	Takeover string `json:"takeover,omitempty"`
 
 	// wanted are the objects of the manifests, live those of them that exist by their description.
 	wanted []*unstructured.Unstructured
 	live   map[string]*unstructured.Unstructured
 	// manager is nil when there is none.
 	manager *unstructured.Unstructured
+	// handover is nil when the feature was never taken over from OpenKruise, or was given back.
+	handover *openkruise.Handover
 }
 
 // Observe reads what is installed of a feature.

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // NewStatusCommand returns "flotilla status".
@@ -87,22 +88,29 @@ func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	handovers, err := openkruise.Handovers(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
 	var reports []*Report
 	for _, feature := range features {
 		report, err := Observe(ctx, cluster, feature)
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", feature.Name, err)
 		}
+		if handover, there := handovers[feature.Name]; there {
+			report.handover, report.Takeover = &handover, handover.Trouble()
+		}
 		reports = append(reports, report)
 	}
 	return reports, nil
 }
 
-// ill is the answer no when an operator that is installed is not healthy.
+// ill is the answer no when an operator that is installed is not healthy, or a feature is between two hands.
 func ill(reports []*Report) error {
 	var names []string
 	for _, report := range reports {
-		if report.Installed && !report.Healthy {
+		if report.Installed && !report.Healthy || report.Takeover != "" {
 			names = append(names, report.Feature)
 		}
 	}
@@ -124,6 +132,9 @@ func table(out io.Writer, reports []*Report) {
 			} else if report.OutOfDate {
 				message = "out of date: this command installs " + report.Available
 			}
+		}
+		if report.Takeover != "" {
+			message = report.Takeover
 		}
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", report.Feature, version, health, message)
 	}

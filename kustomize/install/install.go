@@ -237,17 +237,9 @@ func parts(features []catalog.Feature, settingsOf func(catalog.Feature) (Setting
 // install applies a part stage by stage.
 func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, p part) error {
 	for _, stage := range apply.Stages(p.objects) {
-		progress.Begin(p.name + " " + stage.Name)
-		changed, err := i.write(ctx, cluster, stage.Objects)
-		if err != nil {
+		if err := i.stage(ctx, cluster, progress, p.name, stage); err != nil {
 			return err
 		}
-		if i.wait && i.dryRun == dryRunNone {
-			if err := apply.Await(ctx, i.timeout, progress.Tell, check(cluster, stage)); err != nil {
-				return err
-			}
-		}
-		progress.End(result(changed, len(stage.Objects), i.dryRun))
 	}
 	if err := i.removeStale(ctx, cluster, progress, p, true); err != nil {
 		return err
@@ -261,6 +253,22 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 	}
 	// The manager of before may need its rights until the new one is ready.
 	return i.removeStale(ctx, cluster, progress, p, false)
+}
+
+// stage applies one stage, and waits until it stands.
+func (i *installer) stage(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, stage apply.Stage) error {
+	progress.Begin(name + " " + stage.Name)
+	changed, err := i.write(ctx, cluster, stage.Objects)
+	if err != nil {
+		return err
+	}
+	if i.wait && i.dryRun == dryRunNone {
+		if err := apply.Await(ctx, i.timeout, progress.Tell, check(cluster, stage)); err != nil {
+			return err
+		}
+	}
+	progress.End(result(changed, len(stage.Objects), i.dryRun))
+	return nil
 }
 
 // check returns what a stage must reach before the next one is begun.

@@ -18,7 +18,7 @@ import (
 )
 
 // Namespace is where operators run.
-const Namespace = "flotilla-system"
+const Namespace = catalog.Namespace
 
 // folder is where the kustomization of the settings is, as if it was in a folder beside the modules.
 const folder = "installation"

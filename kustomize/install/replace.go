@@ -22,6 +22,12 @@ type Replacement struct {
 	Out io.Writer
 }
 
+// Recall adds what an earlier run has chosen and this one says nothing about, and tells it.
+func (r *Replacement) Recall(ctx context.Context, cluster *apply.Cluster) (err error) {
+	r.Settings, err = r.installer().recall(ctx, cluster, r.Feature)
+	return err
+}
+
 // Prepare applies the namespace.
 func (r Replacement) Prepare(ctx context.Context, cluster *apply.Cluster) error {
 	base, err := Base()
@@ -30,6 +36,25 @@ func (r Replacement) Prepare(ctx context.Context, cluster *apply.Cluster) error 
 	}
 	_, err = r.installer().write(ctx, cluster, base)
 	return err
+}
+
+// Start applies what the operator needs to run, its rights, Service and Deployment, and waits until a pod of its image
+// runs. Without webhook configurations it does no more: it waits for them before it leads.
+func (r Replacement) Start(ctx context.Context, cluster *apply.Cluster) error {
+	objects, err := Manifests(r.Feature, r.Settings)
+	if err != nil {
+		return err
+	}
+	i, progress := r.installer(), newProgress(r.Out)
+	for _, stage := range apply.Stages(objects) {
+		if stage.Name != apply.Rights && stage.Name != apply.Managers {
+			continue
+		}
+		if err := i.stage(ctx, cluster, progress, r.Feature.Name, stage); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Install applies the feature; fields that others set are taken over, and CRDs are guarded in the same write.

@@ -12,16 +12,11 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // daemonFeature is not taken over: two agents on a node would both act.
 const daemonFeature = "daemon"
-
-// Where OpenKruise's manager is installed by its manifests.
-const (
-	oldNamespace = "kruise-system"
-	oldAccount   = "kruise-manager"
-)
 
 // How long waits and the look at pods take by default.
 const (
@@ -36,9 +31,13 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 	command := &cobra.Command{
 		Use:   "takeover FEATURE...",
 		Short: "Take kinds over from OpenKruise, whose other kinds go on working",
-		Long: `Take features over from OpenKruise, one after the other: its manager is made to leave the kinds alone, the operator is
-installed, and the pods of these kinds are compared with what they were. No object of the kinds and no pod is written.
-OpenKruise's other kinds go on working. --undo gives a feature back.
+		Long: `Take features over from OpenKruise, one after the other: the operator is started, OpenKruise's manager is made to leave
+the kinds alone, the operator gets CRDs and webhooks, and the pods of these kinds are compared with what they were. If the
+operator does not start, OpenKruise has lost nothing. No object of the kinds and no pod is written. OpenKruise's other
+kinds go on working. --undo gives a feature back.
+
+A run that was interrupted goes on when you repeat the command. Settings of the last run are remembered, as by
+"flotilla install". "flotilla status" shows what has begun and not ended.
 
 --dry-run shows what would change and what cannot be had, and writes nothing. The exit code is 3 when a pod changed.
 
@@ -55,9 +54,13 @@ OpenKruise's other kinds go on working. --undo gives a feature back.
 			if t.settings, err = install.Read(features, choices); err != nil {
 				return err
 			}
+			if err = wholeCluster(t.settings); err != nil {
+				return err
+			}
 			if t.dryRun && t.back {
 				return cli.MisuseErrorf("--dry-run is about taking over: --undo removes what it shows")
 			}
+			t.namesManager = command.Flags().Changed("from-namespace") || command.Flags().Changed("from-account")
 			return t.run(command.Context(), features)
 		},
 		ValidArgsFunction: complete,
@@ -65,8 +68,8 @@ OpenKruise's other kinds go on working. --undo gives a feature back.
 	set := command.Flags()
 	set.BoolVar(&t.dryRun, "dry-run", false, "Show what would change and write nothing.")
 	set.BoolVar(&t.back, "undo", false, "Give the features back to OpenKruise.")
-	set.StringVar(&t.old.namespace, "from-namespace", oldNamespace, "Namespace of OpenKruise's manager.")
-	set.StringVar(&t.old.account, "from-account", oldAccount, "ServiceAccount of OpenKruise's manager.")
+	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "Namespace of OpenKruise's manager.")
+	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager.")
 	choices.AddTo(set)
 	set.BoolVar(&t.wait, "wait", true, "Wait until managers do their work.")
 	set.DurationVar(&t.timeout, "timeout", patience, "How long to wait for each step.")

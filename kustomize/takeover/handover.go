@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // handover makes one feature change hands. Every step can be done again.
@@ -20,35 +22,83 @@ type handover struct {
 	cluster *apply.Cluster
 	// before is the cluster as the old manager sees it.
 	before      *apply.Cluster
-	old         manager
+	old         openkruise.Manager
 	kinds       []Kind
 	manifests   []*unstructured.Unstructured
 	replacement install.Replacement
 	timeout     time.Duration
+	clock       clock.PassiveClock
 	// tell says which step was done.
 	tell func(step string)
 }
 
-// run does the steps. What is taken away is recorded before it is; the account is refused before anything else changes,
-// so that no step is answered by the old manager; a CRD is guarded in the write that makes it Flotilla's.
+// step is one step of a handover; it can be done again.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// run does the steps. The operator is started before anything of OpenKruise's changes: what cannot start costs nobody a
+// controller. What is taken away is recorded before it is; the account is refused before anything else changes, so that no
+// step is answered by the old manager; a CRD is guarded in the write that makes it Flotilla's.
 func (h *handover) run(ctx context.Context) error {
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	if err := h.replacement.Prepare(ctx, h.cluster); err != nil {
+		return err
+	}
+	if err := h.do(ctx, openkruise.Over, []step{
+		{startStep, h.start},
 		{"record what changes", h.record},
 		{"refuse the old manager's writes", h.refuse},
 		{"turn its feature gates off", h.turnOff},
 		{"remove its webhooks", h.removeWebhooks},
 		{"install", func(ctx context.Context) error { return h.replacement.Install(ctx, h.cluster) }},
+	}); err != nil {
+		return err
 	}
-	for _, step := range steps {
-		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
+	return h.note(ctx, openkruise.Over, "")
+}
+
+// do does steps one after the other. Each is written down before it begins, so that a run which is cut off is known.
+func (h *handover) do(ctx context.Context, direction openkruise.Direction, steps []step) error {
+	for _, s := range steps {
+		if err := h.note(ctx, direction, s.name); err != nil {
+			return err
 		}
-		h.tell(step.name)
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		h.tell(s.name)
 	}
 	return nil
+}
+
+// note writes down which step begins; the empty step means that all were done.
+func (h *handover) note(ctx context.Context, direction openkruise.Direction, step string) error {
+	return h.save(ctx, func(object *unstructured.Unstructured) error {
+		openkruise.Handover{Step: step, Direction: direction, From: h.old}.Write(object)
+		return nil
+	})
+}
+
+// save changes the ConfigMap of the handover.
+func (h *handover) save(ctx context.Context, change func(*unstructured.Unstructured) error) error {
+	object := openkruise.RecordOf(h.feature())
+	live, err := h.cluster.Get(ctx, object)
+	if err != nil {
+		return err
+	}
+	if live != nil {
+		for _, field := range []string{"data", "binaryData"} {
+			if value, has := live.Object[field]; has {
+				object.Object[field] = value
+			}
+		}
+	}
+	if err := change(object); err != nil {
+		return err
+	}
+	_, err = h.cluster.Apply(ctx, object, apply.Options{Force: true})
+	return err
 }
 
 // feature returns the name of the feature.
@@ -56,7 +106,7 @@ func (h *handover) feature() string { return h.replacement.Feature.Name }
 
 // allowed checks the rights before anything is written.
 func (h *handover) allowed(ctx context.Context) error {
-	objects := append(policy(h.feature(), h.old.user(), h.kinds), recordOf(h.feature()))
+	objects := append(policy(h.feature(), h.old.User(), h.kinds), openkruise.RecordOf(h.feature()))
 	if err := h.cluster.Check(ctx, append(objects, h.manifests...), "create", "patch"); err != nil {
 		return err
 	}
@@ -67,8 +117,8 @@ func (h *handover) allowed(ctx context.Context) error {
 		{"update", "", schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}},
 		{"update", "", schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}},
 		{"update", "", schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}},
-		{"update", h.old.namespace, deploymentResource()},
-		{"impersonate", h.old.namespace, schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}},
+		{"update", h.old.Namespace, deploymentResource()},
+		{"impersonate", h.old.Namespace, schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}},
 	} {
 		may, err := h.cluster.May(ctx, right.verb, right.resource, right.namespace)
 		if err != nil {
@@ -82,36 +132,24 @@ func (h *handover) allowed(ctx context.Context) error {
 }
 
 func (h *handover) record(ctx context.Context) error {
-	if err := h.replacement.Prepare(ctx, h.cluster); err != nil {
-		return err
-	}
-	var record Record
-	object := recordOf(h.feature())
-	live, err := h.cluster.Get(ctx, object)
-	if err != nil {
-		return err
-	}
-	if live != nil {
-		if record, err = readRecord(live); err != nil {
-			return err
-		}
-	}
 	now, err := h.taken(ctx)
 	if err != nil {
 		return err
 	}
-	record.add(now)
-	if err := record.write(object); err != nil {
-		return err
-	}
-	_, err = h.cluster.Apply(ctx, object, apply.Options{Force: true})
-	return err
+	return h.save(ctx, func(object *unstructured.Unstructured) error {
+		record, err := readRecord(object)
+		if err != nil {
+			return err
+		}
+		record.add(now)
+		return record.write(object)
+	})
 }
 
 // taken returns what the following steps take away.
 func (h *handover) taken(ctx context.Context) (Record, error) {
 	record := Record{Webhooks: map[string]Removed{}, Definitions: map[string]any{}}
-	found, err := existing(ctx, h.cluster, configurations())
+	found, err := existing(ctx, h.cluster, openkruise.Configurations())
 	if err != nil {
 		return record, err
 	}
@@ -134,7 +172,7 @@ func (h *handover) taken(ctx context.Context) (Record, error) {
 			record.Definitions[crd.GetName()] = crd.Object["spec"]
 		}
 	}
-	deployments, err := managers(ctx, h.cluster, h.old)
+	deployments, err := h.old.Deployments(ctx, h.cluster)
 	if err != nil {
 		return record, err
 	}
@@ -163,7 +201,7 @@ func (h *handover) definition(name string) *unstructured.Unstructured {
 
 // refuse applies the policy and waits until it acts.
 func (h *handover) refuse(ctx context.Context) error {
-	for _, object := range policy(h.feature(), h.old.user(), h.kinds) {
+	for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
 		if _, err := h.cluster.Apply(ctx, object, apply.Options{Force: true}); err != nil {
 			return err
 		}
@@ -171,7 +209,7 @@ func (h *handover) refuse(ctx context.Context) error {
 	return apply.Await(ctx, h.timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		resource, revision := probe(h.kinds[0])
 		err := h.before.TryCreate(ctx, resource, revision)
-		if err != nil && strings.Contains(err.Error(), policyName(h.feature())) {
+		if err != nil && strings.Contains(err.Error(), openkruise.RecordName(h.feature())) {
 			return true, "", nil
 		}
 		if err != nil {
@@ -202,7 +240,7 @@ func (h *handover) turnOff(ctx context.Context) error {
 }
 
 func (h *handover) setGates(ctx context.Context, gates []gate, on bool) error {
-	deployments, err := managers(ctx, h.cluster, h.old)
+	deployments, err := h.old.Deployments(ctx, h.cluster)
 	if err != nil {
 		return err
 	}
@@ -227,7 +265,7 @@ func (h *handover) setGates(ctx context.Context, gates []gate, on bool) error {
 }
 
 func (h *handover) removeWebhooks(ctx context.Context) error {
-	for _, configuration := range configurations() {
+	for _, configuration := range openkruise.Configurations() {
 		if err := h.edit(ctx, configuration, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			next, _, err := leave(live, h.kinds)
 			return next, err

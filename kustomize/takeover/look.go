@@ -2,7 +2,6 @@ package takeover
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 func podResource() schema.GroupVersionResource {
@@ -20,37 +20,21 @@ func deploymentResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 }
 
-// configurations are the webhook configurations of OpenKruise's manager, which has these names in its code.
-func configurations() []*unstructured.Unstructured {
-	return []*unstructured.Unstructured{
-		labelled("MutatingWebhookConfiguration", "kruise-mutating-webhook-configuration", nil),
-		labelled("ValidatingWebhookConfiguration", "kruise-validating-webhook-configuration", nil),
-	}
-}
-
-// manager is the old manager: a ServiceAccount.
-type manager struct {
-	namespace, account string
-}
-
-// user is the user that the manager is.
-func (m manager) user() string { return "system:serviceaccount:" + m.namespace + ":" + m.account }
-
 // look reads what planOf needs.
-func look(ctx context.Context, cluster *apply.Cluster, old manager, feature catalog.Feature, manifests []*unstructured.Unstructured) (World, error) {
+func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, feature catalog.Feature, manifests []*unstructured.Unstructured) (World, error) {
 	world := World{
-		Account: old.user(),
+		Account: old.User(),
 		CRDs:    map[string]*unstructured.Unstructured{}, Policies: map[string]*unstructured.Unstructured{},
 		Objects: map[string]int{}, Pods: map[string]int{},
 	}
 	var err error
-	if world.Configurations, err = existing(ctx, cluster, configurations()); err != nil {
+	if world.Configurations, err = existing(ctx, cluster, openkruise.Configurations()); err != nil {
 		return world, err
 	}
-	if world.Managers, err = managers(ctx, cluster, old); err != nil {
+	if world.Managers, err = old.Deployments(ctx, cluster); err != nil {
 		return world, err
 	}
-	policies, err := existing(ctx, cluster, policy(feature.Name, old.user(), kindsOf(manifests)))
+	policies, err := existing(ctx, cluster, policy(feature.Name, old.User(), kindsOf(manifests)))
 	if err != nil {
 		return world, err
 	}
@@ -97,22 +81,6 @@ func existing(ctx context.Context, cluster *apply.Cluster, objects []*unstructur
 		}
 		if live != nil {
 			found = append(found, live)
-		}
-	}
-	return found, nil
-}
-
-// managers returns the Deployments that run as the old manager.
-func managers(ctx context.Context, cluster *apply.Cluster, old manager) ([]*unstructured.Unstructured, error) {
-	deployments, err := cluster.List(ctx, deploymentResource(), old.namespace, "")
-	if err != nil {
-		return nil, fmt.Errorf("look for OpenKruise's manager: %w", err)
-	}
-	var found []*unstructured.Unstructured
-	for i := range deployments {
-		account, _, _ := unstructured.NestedString(deployments[i].Object, "spec", "template", "spec", "serviceAccountName")
-		if account == old.account {
-			found = append(found, &deployments[i])
 		}
 	}
 	return found, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // World is what the cluster has before a feature changes hands.
@@ -56,9 +57,9 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 			Kind: kind, Objects: world.Objects[kind.CRD()], Pods: world.Pods[kind.CRD()], Changes: changes,
 		})
 	}
-	if _, there := world.Policies[policyName(feature)]; !there {
+	if _, there := world.Policies[openkruise.RecordName(feature)]; !there {
 		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; refuses writes of %s to these kinds and to what their objects own",
-			policyName(feature), world.Account))
+			openkruise.RecordName(feature), world.Account))
 	}
 	for _, manager := range world.Managers {
 		if _, gates := withGates(manager, gatesOf(feature), false); len(gates) > 0 {

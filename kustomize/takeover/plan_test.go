@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 var cloneSets = Kind{Group: "apps.kruise.io", Version: "v1beta1", Resource: "clonesets", Name: "CloneSet"}
@@ -126,7 +127,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	record.add(Record{
 		Webhooks: map[string]Removed{"a": removed}, Definitions: map[string]any{"b": map[string]any{"port": int64(443)}}, Gates: []string{"c"},
 	})
-	stored := recordOf("cloneset")
+	stored := openkruise.RecordOf("cloneset")
 	require.NoError(t, record.write(stored))
 
 	read, err := readRecord(stored)
@@ -151,7 +152,7 @@ func TestRecordsOfAllDefinitionsFit(t *testing.T) {
 			record.Definitions[object.GetName()] = object.Object["spec"]
 		}
 	}
-	stored := recordOf("jobs")
+	stored := openkruise.RecordOf("jobs")
 	require.NoError(t, record.write(stored))
 	encoded, _, err := unstructured.NestedString(stored.Object, "binaryData", recordKey)
 	require.NoError(t, err)

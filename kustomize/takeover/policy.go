@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // admissionGroup is where policies and webhook configurations are.
 const admissionGroup = "admissionregistration.k8s.io/v1"
-
-// policyName is the name of a feature's policy and of its binding.
-func policyName(feature string) string { return "flotilla-takeover-" + feature }
 
 // policy returns the policy, and its binding, by which an account cannot write objects of the kinds nor what they own.
 //
@@ -36,7 +35,7 @@ func policy(feature, account string, kinds []Kind) []*unstructured.Unstructured 
 		// The account still works on image pulls that Flotilla's workloads ask for.
 		rules = append(rules, rule(workloads, []string{"imagepulljobs"}, "CREATE"))
 	}
-	name := policyName(feature)
+	name := openkruise.RecordName(feature)
 	return []*unstructured.Unstructured{
 		labelled("ValidatingAdmissionPolicy", name, map[string]any{
 			"failurePolicy":    "Fail",

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/flotilla-project/flotilla/kustomize/install"
 )
 
 // recordKey is where the record stands in its ConfigMap.
@@ -25,15 +23,6 @@ type Record struct {
 	Definitions map[string]any `json:"definitions,omitempty"`
 	// Gates are the feature gates that were turned off.
 	Gates []string `json:"gates,omitempty"`
-}
-
-// recordOf returns the ConfigMap of a feature without its content.
-func recordOf(feature string) *unstructured.Unstructured {
-	object := labelled("ConfigMap", policyName(feature), nil)
-	delete(object.Object, "spec")
-	object.SetAPIVersion("v1")
-	object.SetNamespace(install.Namespace)
-	return object
 }
 
 // add adds what a later run takes away, such as webhooks that were applied again. The first definition of a CRD stays:
@@ -79,10 +68,13 @@ func (r *Record) write(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// readRecord reads the record out of its ConfigMap.
+// readRecord reads the record out of its ConfigMap. It is empty until something is about to be taken away.
 func readRecord(object *unstructured.Unstructured) (Record, error) {
 	var record Record
-	encoded, _, _ := unstructured.NestedString(object.Object, "binaryData", recordKey)
+	encoded, recorded, _ := unstructured.NestedString(object.Object, "binaryData", recordKey)
+	if !recorded {
+		return record, nil
+	}
 	packed, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return record, fmt.Errorf("read the record: %w", err)

@@ -15,12 +15,15 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 type takeover struct {
-	streams         genericiooptions.IOStreams
-	flags           genericclioptions.RESTClientGetter
-	old             manager
+	streams genericiooptions.IOStreams
+	flags   genericclioptions.RESTClientGetter
+	old     openkruise.Manager
+	// namesManager means that the user has named the old manager.
+	namesManager    bool
 	settings        install.Settings
 	dryRun, back    bool
 	wait            bool
@@ -36,12 +39,8 @@ func (t *takeover) run(ctx context.Context, features []catalog.Feature) error {
 	if _, err := cluster.Version(); err != nil {
 		return err
 	}
-	before, err := apply.ConnectAs(t.flags, t.old.user())
-	if err != nil {
-		return err
-	}
 	for _, feature := range features {
-		if err := t.one(ctx, cluster, before, feature); err != nil {
+		if err := t.one(ctx, cluster, feature); err != nil {
 			return fmt.Errorf("%s: %w", feature.Name, err)
 		}
 	}
@@ -49,20 +48,13 @@ func (t *takeover) run(ctx context.Context, features []catalog.Feature) error {
 }
 
 // one shows, takes over or gives back a feature.
-func (t *takeover) one(ctx context.Context, cluster, before *apply.Cluster, feature catalog.Feature) error {
-	manifests, err := install.Manifests(feature, t.settings)
+func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
+	h, err := t.handover(ctx, cluster, feature)
 	if err != nil {
 		return err
 	}
-	h := &handover{
-		cluster: cluster, before: before, old: t.old, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
-		replacement: install.Replacement{
-			Feature: feature, Settings: t.settings, Wait: t.wait, Timeout: t.timeout, Out: t.streams.Out,
-		},
-		tell: func(step string) { fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step) },
-	}
 	if !t.back {
-		plan, err := t.plan(ctx, cluster, feature, manifests)
+		plan, err := t.plan(ctx, h)
 		if err != nil {
 			return err
 		}
@@ -78,20 +70,53 @@ func (t *takeover) one(ctx context.Context, cluster, before *apply.Cluster, feat
 	if err != nil {
 		return err
 	}
-	do := h.run
+	way := openkruise.Handover{Feature: feature.Name, From: h.old}
 	if t.back {
-		do = h.undo
-	}
-	if err := do(ctx); err != nil {
-		if !t.back {
-			return fmt.Errorf("%w; run the command again, or go back: %s", err, t.wayBack(feature))
+		if err := h.undo(ctx); err != nil {
+			return fmt.Errorf("%w; run the command again", err)
 		}
-		return err
+		return t.verify(ctx, cluster, was)
 	}
-	if !t.back {
-		fmt.Fprintf(t.streams.Out, "%s: the way back: %s\n", feature.Name, t.wayBack(feature))
+	if err := h.run(ctx); err != nil {
+		return fmt.Errorf("%w; run the command again, or go back: %s", err, way.Undo())
 	}
+	fmt.Fprintf(t.streams.Out, "%s: the way back: %s\n", feature.Name, way.Undo())
 	return t.verify(ctx, cluster, was)
+}
+
+// handover returns the handover of a feature. An earlier run has written down whom it takes the feature from, and with which
+// settings.
+func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (*handover, error) {
+	old := t.old
+	record, err := cluster.Get(ctx, openkruise.RecordOf(feature.Name))
+	if err != nil {
+		return nil, err
+	}
+	if record != nil && !t.namesManager {
+		old = openkruise.Read(record).From
+	}
+	before, err := apply.ConnectAs(t.flags, old.User())
+	if err != nil {
+		return nil, err
+	}
+	replacement := install.Replacement{
+		Feature: feature, Settings: t.settings, Wait: t.wait, Timeout: t.timeout, Out: t.streams.Out,
+	}
+	if err := replacement.Recall(ctx, cluster); err != nil {
+		return nil, err
+	}
+	if err := wholeCluster(replacement.Settings); err != nil {
+		return nil, err
+	}
+	manifests, err := install.Manifests(feature, replacement.Settings)
+	if err != nil {
+		return nil, err
+	}
+	return &handover{
+		cluster: cluster, before: before, old: old, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
+		replacement: replacement, clock: t.clock,
+		tell: func(step string) { fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step) },
+	}, nil
 }
 
 // verify compares pods with what they were before, after the operator has worked for a while.
@@ -121,28 +146,25 @@ func podsNow(ctx context.Context, cluster *apply.Cluster) (map[string]podState, 
 	return remember(pods)
 }
 
-// wayBack returns the command that gives a feature back.
-func (t *takeover) wayBack(feature catalog.Feature) string {
-	command := "flotilla takeover " + feature.Name + " --undo"
-	if t.old.namespace != oldNamespace {
-		command += " --from-namespace " + t.old.namespace
+// wholeCluster refuses settings that leave namespaces to nobody.
+func wholeCluster(settings install.Settings) error {
+	if settings.OnlyNamespace == "" {
+		return nil
 	}
-	if t.old.account != oldAccount {
-		command += " --from-account " + t.old.account
-	}
-	return command
+	return cli.MisuseErrorf("--only-namespace %s: OpenKruise is made to leave the kinds alone in all namespaces, so that nobody would look "+
+		"after those of the others; take over for the whole cluster", settings.OnlyNamespace)
 }
 
-func (t *takeover) plan(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature, manifests []*unstructured.Unstructured) (Plan, error) {
-	world, err := look(ctx, cluster, t.old, feature, manifests)
+func (t *takeover) plan(ctx context.Context, h *handover) (Plan, error) {
+	world, err := look(ctx, h.cluster, h.old, h.replacement.Feature, h.manifests)
 	if err != nil {
 		return Plan{}, err
 	}
 	if len(world.Configurations) == 0 && len(world.Managers) == 0 {
 		return Plan{}, fmt.Errorf("there is no OpenKruise here: no %s, and no Deployment in namespace %s runs as %s; flotilla install %s needs nothing else",
-			strings.Join(described(configurations()), ", "), t.old.namespace, t.old.account, feature.Name)
+			strings.Join(described(openkruise.Configurations()), ", "), h.old.Namespace, h.old.Account, h.feature())
 	}
-	return planOf(feature.Name, manifests, world)
+	return planOf(h.feature(), h.manifests, world)
 }
 
 func described(objects []*unstructured.Unstructured) []string {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/health"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/takeover"
 	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
@@ -14,5 +15,5 @@ func TestMain(m *testing.M) { clitest.Main(m) }
 // call runs flotilla as somebody who has the kubeconfig, as far as this package has commands.
 func call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
 	t.Helper()
-	return clitest.Commands{install.NewCommand, takeover.NewCommand}.Call(t, kubeconfig, args...)
+	return clitest.Commands{health.NewDoctorCommand, health.NewStatusCommand, install.NewCommand, install.NewUninstallCommand, takeover.NewCommand}.Call(t, kubeconfig, args...)
 }

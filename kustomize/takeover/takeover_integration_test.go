@@ -48,7 +48,7 @@ var (
 		"validatingwebhookconfigurations": "kruise-validating-webhook-configuration",
 	}
 	resourceOf = map[string]schema.GroupVersionResource{
-		"Deployment": deployments, "Namespace": {Version: "v1", Resource: "namespaces"}, "ClusterRoleBinding": bindings, "CloneSet": sets, "ControllerRevision": revisions, "Pod": pods,
+		"Deployment": deployments, "Namespace": {Version: "v1", Resource: "namespaces"}, "ClusterRoleBinding": bindings, "CloneSet": sets, "Secret": {Version: "v1", Resource: "secrets"}, "ControllerRevision": revisions, "Pod": pods,
 		"MutatingWebhookConfiguration": webhooks[0], "ValidatingWebhookConfiguration": webhooks[1],
 	}
 )
@@ -76,6 +76,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	client := clitest.Objects(t)
 	old := oldManager(t)
 	openKruise(t, old)
+	t.Cleanup(func() { withoutOpenKruise(t) })
 	require.NoError(t, old.Pass(t.Context()))
 	before := everything(t)
 
@@ -187,6 +188,7 @@ func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
 		{"the node agent", clitest.Administrator, []string{"daemon"}, cli.Misused, "both would act on a node"},
 		{"no such feature", clitest.Administrator, []string{"sidecarset"}, cli.Misused, `there is no feature "sidecarset"`},
 		{"both ways", clitest.Administrator, []string{"jobs", "--dry-run", "--undo"}, cli.Misused, "--dry-run is about taking over"},
+		{"one namespace", clitest.Administrator, []string{"jobs", "--only-namespace", "team"}, cli.Misused, "nobody would look after those of the others"},
 		{"no right to look", clitest.Nobody, []string{"jobs", "--dry-run"}, cli.Failed, "ask whoever manages the cluster for this right"},
 		{"nothing to give back", clitest.Administrator, []string{"jobs", "--undo"}, cli.Failed, "nothing was taken over"},
 	}

@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // undo gives a feature back: the operator goes, what was taken away comes back, and the old manager may write again. The
 // record goes last, so that all of it can be done again.
 func (h *handover) undo(ctx context.Context) error {
-	object := recordOf(h.feature())
+	object := openkruise.RecordOf(h.feature())
 	live, err := h.cluster.Get(ctx, object)
 	if err != nil {
 		return err
@@ -24,31 +25,31 @@ func (h *handover) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context, Record) error
-	}{
-		{"look whether there is a way back", h.wayBack},
-		{"remove the operator", func(ctx context.Context, _ Record) error { return h.replacement.Remove(ctx, h.cluster) }},
-		{"restore the CRDs", h.restoreCRDs},
-		{"restore the webhooks", h.restoreWebhooks},
-		{"allow the old manager's writes", h.allow},
-		{"turn its feature gates on", func(ctx context.Context, record Record) error {
-			var gates []gate
-			for _, name := range record.Gates {
-				gates = append(gates, gate{name: name})
-			}
-			return h.setGates(ctx, gates, true)
-		}},
+	if err := h.wayBack(ctx, record); err != nil {
+		return fmt.Errorf("look whether there is a way back: %w", err)
 	}
-	for _, step := range steps {
-		if err := step.do(ctx, record); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
-		}
-		h.tell(step.name)
+	with := func(do func(context.Context, Record) error) func(context.Context) error {
+		return func(ctx context.Context) error { return do(ctx, record) }
+	}
+	if err := h.do(ctx, openkruise.Back, []step{
+		{"remove the operator", func(ctx context.Context) error { return h.replacement.Remove(ctx, h.cluster) }},
+		{"restore the CRDs", with(h.restoreCRDs)},
+		{"restore the webhooks", with(h.restoreWebhooks)},
+		{"allow the old manager's writes", with(h.allow)},
+		{"turn its feature gates on", with(h.turnOn)},
+	}); err != nil {
+		return err
 	}
 	_, err = h.cluster.Delete(ctx, object)
 	return err
+}
+
+func (h *handover) turnOn(ctx context.Context, record Record) error {
+	var gates []gate
+	for _, name := range record.Gates {
+		gates = append(gates, gate{name: name})
+	}
+	return h.setGates(ctx, gates, true)
 }
 
 // wayBack refuses to begin if the old CRDs do not have the versions in which objects are stored.
@@ -91,7 +92,7 @@ func (h *handover) restoreCRDs(ctx context.Context, record Record) error {
 }
 
 func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
-	for _, configuration := range configurations() {
+	for _, configuration := range openkruise.Configurations() {
 		removed := record.Webhooks[apply.Describe(configuration)]
 		if err := h.edit(ctx, configuration, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			return giveBack(live, removed)
@@ -103,7 +104,7 @@ func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
 }
 
 func (h *handover) allow(ctx context.Context, _ Record) error {
-	for _, object := range policy(h.feature(), h.old.user(), h.kinds) {
+	for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
 		if _, err := h.cluster.Delete(ctx, object); err != nil {
 			return err
 		}
