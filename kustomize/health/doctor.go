@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // Finding is something wrong with an installation.
@@ -49,11 +50,11 @@ written. The exit code is 3 when something is wrong.`,
 			if err != nil {
 				return err
 			}
-			findings, installed, err := examine(command.Context(), cluster, clock.RealClock{})
+			findings, seen, err := examine(command.Context(), cluster, clock.RealClock{})
 			if err != nil {
 				return err
 			}
-			if err := write(streams.Out, output, findings, tell(installed)); err != nil {
+			if err := write(streams.Out, output, findings, tell(seen)); err != nil {
 				return err
 			}
 			if len(findings) > 0 {
@@ -66,12 +67,22 @@ written. The exit code is 3 when something is wrong.`,
 	return command
 }
 
-// tell tells people what was found with so many operators that are installed.
-func tell(installed int) func(io.Writer, []Finding) {
+// surroundings are what the doctor says where nothing is wrong.
+type surroundings struct {
+	// installed counts operators.
+	installed int
+	// openKruise means that OpenKruise's manager is there.
+	openKruise bool
+}
+
+// tell tells people what was found.
+func tell(seen surroundings) func(io.Writer, []Finding) {
 	return func(out io.Writer, findings []Finding) {
 		switch {
 		case len(findings) > 0:
-		case installed == 0:
+		case seen.installed == 0 && seen.openKruise:
+			fmt.Fprintln(out, "no operator is installed, and OpenKruise is: to take its kinds over, begin with flotilla takeover all --dry-run")
+		case seen.installed == 0:
 			fmt.Fprintln(out, "no operator is installed: flotilla install all, or those that you need")
 		default:
 			fmt.Fprintln(out, "nothing is wrong with what is installed")
@@ -86,29 +97,34 @@ func tell(installed int) func(io.Writer, []Finding) {
 }
 
 // examine looks at the cluster and at every feature that is installed, and counts these. Findings are never nil.
-func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClock) (findings []Finding, installed int, err error) {
+func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClock) (findings []Finding, seen surroundings, err error) {
 	findings = []Finding{}
 	if found, err := cluster.Version(); err != nil {
 		if found == "" {
-			return nil, 0, err
+			return nil, seen, err
 		}
 		findings = append(findings, Finding{About: "cluster", Trouble: err.Error()})
 	}
 	reports, err := observeAll(ctx, cluster)
 	if err != nil {
-		return nil, 0, err
+		return nil, seen, err
 	}
 	foreign, err := configurations(ctx, cluster)
 	if err != nil {
-		return nil, 0, err
+		return nil, seen, err
 	}
+	presence, err := openkruise.Look(ctx, cluster)
+	if err != nil {
+		return nil, seen, err
+	}
+	seen.openKruise = presence.There()
 	for _, report := range reports {
-		findings = append(findings, owners(report, foreign)...)
+		findings = append(findings, beside(report, presence, owners(report, foreign))...)
 		findings = append(findings, changingHands(report)...)
 		if !report.Installed {
 			continue
 		}
-		installed++
+		seen.installed++
 		findings = append(findings, faults(report)...)
 		findings = append(findings, certificates(report, clock.Now())...)
 		findings = append(findings, rights(report)...)
@@ -116,7 +132,7 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 			findings = append(findings, reach(ctx, cluster, report)...)
 		}
 	}
-	return append(findings, skew(reports)...), installed, nil
+	return append(findings, skew(reports)...), seen, nil
 }
 
 // changingHands finds a takeover that was cut off.
@@ -237,6 +253,12 @@ func skew(reports []*Report) []Finding {
 			findings = append(findings, Finding{
 				About: report.Feature, Trouble: "version " + report.Version + " is out of date",
 				Help: "Install " + report.Available + ": flotilla install " + report.Feature,
+			})
+		}
+		if report.Newer {
+			findings = append(findings, Finding{
+				About: report.Feature, Trouble: "version " + report.Version + " is newer than this command, which has " + report.Available,
+				Help: "Use the command of " + report.Version + "; this one would put older manifests over it.",
 			})
 		}
 	}

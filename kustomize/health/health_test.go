@@ -120,6 +120,13 @@ func TestDoctorFinds(t *testing.T) {
 			[]string{"version v0.0.9 is out of date"},
 		},
 		{
+			"a manager that is newer than the command",
+			func(live map[string]*unstructured.Unstructured) {
+				setImage(t, live, "spread", "registry.example:5000/flotilla/spread-manager:v9.0.0")
+			},
+			[]string{"version v9.0.0 is newer than this command, which has v0.1.0"},
+		},
+		{
 			"a CRD that another operator converts",
 			func(live map[string]*unstructured.Unstructured) {
 				crd := live["CustomResourceDefinition workloadspreads.apps.kruise.io"]
@@ -258,11 +265,13 @@ func TestWhatDoesNotWorkComesFirst(t *testing.T) {
 }
 
 func TestTheDoctorOfNothing(t *testing.T) {
-	for installed, want := range map[int]string{
-		0: "no operator is installed: flotilla install all, or those that you need\n", 1: "nothing is wrong with what is installed\n",
+	for seen, want := range map[surroundings]string{
+		{}:                 "no operator is installed: flotilla install all, or those that you need\n",
+		{openKruise: true}: "no operator is installed, and OpenKruise is: to take its kinds over, begin with flotilla takeover all --dry-run\n",
+		{installed: 1}:     "nothing is wrong with what is installed\n",
 	} {
 		var out bytes.Buffer
-		tell(installed)(&out, nil)
+		tell(seen)(&out, nil)
 		assert.Equal(t, want, out.String())
 	}
 }

@@ -24,7 +24,9 @@ type Report struct {
 	Version   string `json:"version,omitempty"`
 	Available string `json:"available"`
 	OutOfDate bool   `json:"outOfDate"`
-	Healthy   bool   `json:"healthy"`
+	// Newer means that the manager is newer than this command.
+	Newer   bool `json:"newer,omitempty"`
+	Healthy bool `json:"healthy"`
 	// Faults tell what is missing or does not work.
 	Faults []string `json:"faults,omitempty"`
 	// Takeover says that the feature has begun to change hands with OpenKruise and has not ended.
@@ -75,6 +77,7 @@ func (r *Report) judge() {
 	}
 	r.Version = tag(r.manager)
 	r.OutOfDate = older(r.Version, r.Available)
+	r.Newer = older(r.Available, r.Version)
 	for _, object := range r.wanted {
 		name := apply.Describe(object)
 		live, there := r.live[name]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // configurations returns all webhook configurations of the cluster.
@@ -50,6 +51,27 @@ func owners(report *Report, configurations []unstructured.Unstructured) []Findin
 		if service != "" && service != own {
 			findings = append(findings, second(report, resource, "their CRD is converted by Service "+service))
 		}
+	}
+	return findings
+}
+
+// beside adds that OpenKruise looks after the kinds of an operator that is installed, and what helps then.
+func beside(report *Report, presence openkruise.Presence, findings []Finding) []Finding {
+	var crds []*unstructured.Unstructured
+	for _, live := range report.live {
+		if live.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, live)
+		}
+	}
+	how := presence.Owns(report.Feature, crds)
+	if how == "" || !report.Installed {
+		return findings
+	}
+	if len(findings) == 0 {
+		findings = []Finding{{About: report.Feature, Trouble: "OpenKruise looks after its kinds too: " + how}}
+	}
+	for i := range findings {
+		findings[i].Help = "Two controllers undo each other's work. Take the kinds over: flotilla takeover " + report.Feature
 	}
 	return findings
 }

@@ -131,6 +131,8 @@ func table(out io.Writer, reports []*Report) {
 				health, message = "ill", summary(report.Faults)
 			} else if report.OutOfDate {
 				message = "out of date: this command installs " + report.Available
+			} else if report.Newer {
+				message = "newer than this command, which has " + report.Available
 			}
 		}
 		if report.Takeover != "" {

@@ -45,6 +45,9 @@ for each. Settings are remembered: if you omit --registry, --version, --componen
 last install are used. --defaults discards them. Objects that an earlier install applied and these manifests no longer contain
 are deleted, except CRDs and namespaces.
 
+Install refuses to put a second controller beside OpenKruise's manager, for which there is "flotilla takeover", and to put
+older manifests over newer ones.
+
 "all" stands for every feature. No pod of any workload is touched.`,
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
   flotilla install all --component highavailability,prometheus
@@ -79,6 +82,7 @@ are deleted, except CRDs and namespaces.
 	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests for these flags alone; "server" asks the cluster and writes nothing.`)
 	set.BoolVar(&i.diff, "diff", false, "Show what would change and write nothing; the exit code is 3 when something would.")
 	set.BoolVar(&i.force, "force-conflicts", false, "Take over fields that somebody else has set, such as kubectl.")
+	set.BoolVar(&i.downgrade, "allow-downgrade", false, "Install manifests that are older than what is installed.")
 	set.BoolVar(&i.prune, "prune", true, "Delete what earlier installs applied and these manifests have no longer; never CRDs and namespaces.")
 	set.BoolVar(&i.wait, "wait", true, "Wait until what is installed does its work.")
 	set.DurationVar(&i.timeout, "timeout", patience, "How long to wait for each stage.")
@@ -139,8 +143,10 @@ type installer struct {
 	// prune deletes what the manifests have no longer.
 	prune bool
 	// guard makes OpenKruise's manager pass the CRDs over.
-	guard   bool
-	timeout time.Duration
+	guard bool
+	// downgrade allows manifests that are older than what is installed.
+	downgrade bool
+	timeout   time.Duration
 }
 
 // part is what is installed together.
@@ -188,6 +194,9 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	var stale []*unstructured.Unstructured
 	for _, p := range parts {
 		stale = append(stale, p.stale...)
+	}
+	if err := i.admit(ctx, cluster, parts); err != nil {
+		return err
 	}
 	if i.diff {
 		return i.compare(ctx, cluster, all, stale)

@@ -83,6 +83,18 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	image := "flotilla/cloneset-manager:" + selected(t, "cloneset")[0].Version
 	assert.Contains(t, output, fmt.Sprintf("%q -> %q", "registry.example/"+image, image))
 
+	label := func(version string) {
+		_, err := client.Resource(definitions).Patch(t.Context(), "clonesets.apps.kruise.io", types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"app.kubernetes.io/version":"`+version+`"}}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	label("v9.0.0")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "cloneset v9.0.0 is installed, and this is v0.1.0")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false", "--allow-downgrade")
+	require.Equal(t, cli.Done, code, output)
+
 	// The webhook of the test's manager does not answer.
 	for _, resource := range webhooks {
 		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))

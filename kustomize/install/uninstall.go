@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // NewUninstallCommand returns "flotilla uninstall".
@@ -65,6 +66,15 @@ type uninstaller struct {
 }
 
 func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
+	presence, err := openkruise.Look(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	for _, feature := range features {
+		if err := refuseTaken(presence, feature.Name); err != nil {
+			return err
+		}
+	}
 	if u.crds && !u.yes {
 		return u.warn(ctx, cluster, features)
 	}

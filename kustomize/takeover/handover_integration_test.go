@@ -26,7 +26,19 @@ func TestAnOperatorThatDoesNotStartChangesNothing(t *testing.T) {
 	require.NoError(t, old.Pass(t.Context()))
 	before := everything(t)
 
-	output, code := call(t, clitest.Administrator, "takeover", "cloneset", "--settle=0", "--timeout=1s")
+	output, code := call(t, clitest.Administrator, "doctor")
+	assert.Equal(t, cli.Done, code)
+	assert.Contains(t, output, "no operator is installed, and OpenKruise is: to take its kinds over, begin with flotilla takeover all --dry-run\n")
+	for _, args := range [][]string{nil, {"--diff"}, {"--dry-run"}, {"--force-conflicts"}} {
+		output, code := call(t, clitest.Administrator, append([]string{"install", "cloneset", "--wait=false"}, args...)...)
+		assert.Equal(t, cli.Failed, code, output)
+		assert.Contains(t, output, "OpenKruise looks after the kinds of cloneset: ")
+		assert.Contains(t, output, "; flotilla takeover cloneset\n")
+		assert.NotContains(t, output, "--force-conflicts")
+	}
+	assert.Equal(t, before, everything(t))
+
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--settle=0", "--timeout=1s")
 
 	assert.Equal(t, cli.Failed, code, output)
 	assert.Contains(t, output, "start the operator: not ready after 1s: Deployment flotilla-system/cloneset-manager has no pod yet; "+
@@ -68,6 +80,11 @@ func TestARunThatIsCutOffIsKnown(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "status")
 	assert.Equal(t, cli.NotSo, code)
 	assert.Contains(t, output, "its takeover from OpenKruise has begun and not ended; last step: install\n")
+	for _, args := range [][]string{nil, {"--dry-run"}, {"--delete-crds"}} {
+		output, code := call(t, clitest.Administrator, append([]string{"uninstall", "cloneset"}, args...)...)
+		assert.Equal(t, cli.Failed, code)
+		assert.Contains(t, output, "nobody would look after them; give it back, which removes the operator: flotilla takeover cloneset --undo\n")
+	}
 
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)

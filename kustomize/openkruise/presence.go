@@ -1,0 +1,125 @@
+package openkruise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+)
+
+// Presence is what of OpenKruise a cluster has.
+type Presence struct {
+	// Configurations are its webhook configurations, Deployments those of its manager.
+	Configurations, Deployments []*unstructured.Unstructured
+	// Handovers are those of features, by name.
+	Handovers map[string]Handover
+}
+
+// Look reads what of OpenKruise a cluster has, where its manifests install it.
+func Look(ctx context.Context, cluster *apply.Cluster) (Presence, error) {
+	var found Presence
+	var err error
+	for _, configuration := range Configurations() {
+		live, err := cluster.Get(ctx, configuration)
+		if err != nil {
+			return found, err
+		}
+		if live != nil {
+			found.Configurations = append(found.Configurations, live)
+		}
+	}
+	if found.Deployments, err = Default().Deployments(ctx, cluster); err != nil {
+		return found, err
+	}
+	found.Handovers, err = Handovers(ctx, cluster)
+	return found, err
+}
+
+// There reports whether there is a manager, or webhooks of it.
+func (p Presence) There() bool { return len(p.Configurations) > 0 || len(p.Deployments) > 0 }
+
+// Owns returns how OpenKruise looks after the kinds of a feature, of which these CRDs are live; empty if it does not. What
+// has changed hands is not its own any more.
+func (p Presence) Owns(feature string, crds []*unstructured.Unstructured) string {
+	if _, taken := p.Handovers[feature]; taken {
+		return ""
+	}
+	for _, configuration := range p.Configurations {
+		if resource := anyRule(configuration, crds); resource != "" {
+			return fmt.Sprintf("%s is for %s", apply.Describe(configuration), resource)
+		}
+	}
+	if len(p.Deployments) > 0 && len(crds) > 0 {
+		return fmt.Sprintf("%s is its manager, and %s exists", apply.Describe(p.Deployments[0]), apply.Describe(crds[0]))
+	}
+	return ""
+}
+
+// anyRule returns a resource of the CRDs that a webhook configuration names.
+func anyRule(configuration *unstructured.Unstructured, crds []*unstructured.Unstructured) string {
+	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	for _, webhook := range webhooks {
+		fields, _ := webhook.(map[string]any)
+		rules, _, _ := unstructured.NestedSlice(fields, "rules")
+		for _, rule := range rules {
+			rule, _ := rule.(map[string]any)
+			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
+			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
+			for _, crd := range crds {
+				resource, group, _ := strings.Cut(crd.GetName(), ".")
+				if slices.Contains(groups, group) && slices.Contains(resources, resource) {
+					return crd.GetName()
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// Converter returns the Service that converts the kind of a CRD; empty for none.
+func Converter(crd *unstructured.Unstructured) (namespace, name string) {
+	path := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
+	namespace, _, _ = unstructured.NestedString(crd.Object, append(path, "namespace")...)
+	name, _, _ = unstructured.NestedString(crd.Object, append(path, "name")...)
+	return namespace, name
+}
+
+// Conflict returns why a feature must not be installed as it is, with the command that is right; empty if it may.
+// Crds are its live CRDs; serving reports whether a Service exists.
+func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, serving func(namespace, name string) bool) string {
+	if handover, taken := p.Handovers[feature]; taken {
+		if trouble := handover.Trouble(); trouble != "" {
+			return feature + ": " + trouble + ". " + handover.Help()
+		}
+		return ""
+	}
+	if how := p.Owns(feature, crds); how != "" {
+		return fmt.Sprintf("OpenKruise looks after the kinds of %s: %s; %s", feature, how, insteadOf(feature))
+	}
+	for _, crd := range crds {
+		namespace, name := Converter(crd)
+		if name == "" || namespace == catalog.Namespace && name == feature+"-webhook" || !serving(namespace, name) {
+			continue
+		}
+		if name == feature+"-webhook" {
+			return fmt.Sprintf("%s is installed in namespace %s, whose Service %s converts %s; a feature is installed once for a cluster: "+
+				"upgrade it as it was installed, or remove it there first", feature, namespace, name, crd.GetName())
+		}
+		return fmt.Sprintf("another operator looks after %s: Service %s/%s converts it; remove that operator first, or if it is "+
+			"OpenKruise's: %s", crd.GetName(), namespace, name, insteadOf(feature))
+	}
+	return ""
+}
+
+// insteadOf is what to do instead of an install beside OpenKruise.
+func insteadOf(feature string) string {
+	if feature == "daemon" {
+		return "take its other kinds over with flotilla takeover all, and remove OpenKruise's manager and node agent first"
+	}
+	return "flotilla takeover " + feature
+}

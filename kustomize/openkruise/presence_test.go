@@ -1,0 +1,106 @@
+package openkruise
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	parsed := &unstructured.Unstructured{}
+	encoded, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, parsed.UnmarshalJSON(encoded))
+	return parsed
+}
+
+func crd(t *testing.T, namespace, service string) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clonesets.apps.kruise.io}
+spec: {conversion: {webhook: {clientConfig: {service: {namespace: "`+namespace+`", name: "`+service+`", port: 443}}}}}`)
+}
+
+func webhooksFor(t *testing.T, resource string) *unstructured.Unstructured {
+	t.Helper()
+	configuration := Configurations()[0].DeepCopy()
+	configuration.Object["webhooks"] = []any{map[string]any{"rules": []any{
+		map[string]any{"apiGroups": []any{"apps.kruise.io"}, "resources": []any{resource}},
+	}}}
+	return configuration
+}
+
+// What stands in the way of an install, with the command that is right.
+func TestConflictsOfAnInstall(t *testing.T) {
+	manager := object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {namespace: kruise-system, name: kruise-controller-manager}")
+	mine := crd(t, "flotilla-system", "cloneset-webhook")
+	cases := []struct {
+		name     string
+		presence Presence
+		crds     []*unstructured.Unstructured
+		want     string
+	}{
+		{"an empty cluster", Presence{}, nil, ""},
+		{"an own CRD", Presence{}, []*unstructured.Unstructured{mine}, ""},
+		{
+			"webhooks for the kind", Presence{Configurations: []*unstructured.Unstructured{webhooksFor(t, "clonesets")}}, []*unstructured.Unstructured{mine},
+			"OpenKruise looks after the kinds of cloneset: MutatingWebhookConfiguration kruise-mutating-webhook-configuration is for " +
+				"clonesets.apps.kruise.io; flotilla takeover cloneset",
+		},
+		{"webhooks for other kinds", Presence{Configurations: []*unstructured.Unstructured{webhooksFor(t, "sidecarsets")}}, []*unstructured.Unstructured{mine}, ""},
+		{
+			"a manager", Presence{Deployments: []*unstructured.Unstructured{manager}}, []*unstructured.Unstructured{mine},
+			"OpenKruise looks after the kinds of cloneset: Deployment kruise-system/kruise-controller-manager is its manager, and " +
+				"CustomResourceDefinition clonesets.apps.kruise.io exists; flotilla takeover cloneset",
+		},
+		{"a manager without the kind", Presence{Deployments: []*unstructured.Unstructured{manager}}, nil, ""},
+		{
+			"a kind that was taken over",
+			Presence{Deployments: []*unstructured.Unstructured{manager}, Handovers: map[string]Handover{"cloneset": {Feature: "cloneset", From: Default()}}},
+			[]*unstructured.Unstructured{mine}, "",
+		},
+		{
+			"a takeover that was cut off", Presence{Handovers: map[string]Handover{"cloneset": {Feature: "cloneset", From: Default(), Step: "install"}}}, nil,
+			"cloneset: its takeover from OpenKruise has begun and not ended; last step: install. Go on: flotilla takeover cloneset. " +
+				"Go back: flotilla takeover cloneset --undo",
+		},
+		{
+			"another namespace", Presence{}, []*unstructured.Unstructured{crd(t, "team", "cloneset-webhook")},
+			"cloneset is installed in namespace team, whose Service cloneset-webhook converts clonesets.apps.kruise.io; a feature is " +
+				"installed once for a cluster: upgrade it as it was installed, or remove it there first",
+		},
+		{
+			"another operator", Presence{}, []*unstructured.Unstructured{crd(t, "other", "webhook")},
+			"another operator looks after clonesets.apps.kruise.io: Service other/webhook converts it; remove that operator first, or if it " +
+				"is OpenKruise's: flotilla takeover cloneset",
+		},
+		{"an operator that is gone", Presence{}, []*unstructured.Unstructured{crd(t, "gone", "webhook")}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := c.presence.Conflict("cloneset", c.crds, func(namespace, _ string) bool { return namespace != "gone" })
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestHandoversAreReadAsTheyWereWritten(t *testing.T) {
+	for _, want := range []Handover{
+		{Feature: "jobs", Step: "install", Direction: Over, From: Manager{Namespace: "a", Account: "b"}},
+		{Feature: "jobs", Direction: Back, From: Default()},
+	} {
+		stored := RecordOf("jobs")
+		want.Write(stored)
+		assert.Equal(t, want, Read(stored))
+	}
+	assert.Equal(t, Handover{Feature: "jobs", Direction: Over, From: Default()}, Read(RecordOf("jobs")), "of an earlier version")
+	back := Handover{Feature: "jobs", Step: "restore the CRDs", Direction: Back, From: Manager{Namespace: "a", Account: "kruise-manager"}}
+	assert.Equal(t, "giving it back to OpenKruise has begun and not ended; last step: restore the CRDs", back.Trouble())
+	assert.Equal(t, "Go on: flotilla takeover jobs --undo. Take it over again: flotilla takeover jobs --from-namespace a", back.Help())
+}
