@@ -29,7 +29,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 func TestStagesComeInTheirOrder(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for _, kind := range []string{
-		"ValidatingWebhookConfiguration", "Deployment", "ClusterRole", "Namespace", "Service", "CustomResourceDefinition", "ServiceAccount",
+		"ValidatingWebhookConfiguration", "Deployment", "ClusterRole", "ResourceQuota", "Namespace", "Service", "CustomResourceDefinition", "ServiceAccount",
 	} {
 		objects = append(objects, object(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a}"))
 	}
@@ -42,7 +42,7 @@ func TestStagesComeInTheirOrder(t *testing.T) {
 		got = append(got, line)
 	}
 	assert.Equal(t, []string{
-		"namespace: Namespace", "CRDs: CustomResourceDefinition", "RBAC: ClusterRole ServiceAccount",
+		"namespace: ResourceQuota Namespace", "CRDs: CustomResourceDefinition", "RBAC: ClusterRole ServiceAccount",
 		"manager: Deployment Service", "webhooks: ValidatingWebhookConfiguration",
 	}, got)
 }
@@ -99,6 +99,20 @@ func TestStarted(t *testing.T) {
 			assert.Equal(t, c.waitsFor, waitsFor)
 		})
 	}
+}
+
+// What keeps the pods of a Deployment from being made stands in its condition alone: there is no pod to look at.
+func TestPodsThatAreRefusedAreTold(t *testing.T) {
+	const refused = `pods "cloneset-manager-1" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [system-cluster-critical]}]`
+	deployment := object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 1}")
+	deployment.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "Available", "status": "False"}, map[string]any{"type": "ReplicaFailure", "status": "True", "message": refused},
+	}}
+
+	ready, waitsFor := apply.Ready(deployment)
+
+	assert.False(t, ready)
+	assert.Equal(t, "0 of 1 pods are updated: "+refused, waitsFor)
 }
 
 func TestDiff(t *testing.T) {

@@ -14,7 +14,11 @@ const NoCA = "has no CA yet"
 func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
 	switch object.GetKind() {
 	case "Deployment":
-		return rolledOut(object, "replicas", "updatedReplicas", "availableReplicas", number(object, "spec", "replicas"))
+		ready, waitsFor = rolledOut(object, "replicas", "updatedReplicas", "availableReplicas", number(object, "spec", "replicas"))
+		if cause := ReplicaFailure(object); !ready && cause != "" {
+			waitsFor += ": " + cause
+		}
+		return ready, waitsFor
 	case "DaemonSet":
 		return rolledOut(object, "currentNumberScheduled", "updatedNumberScheduled", "numberAvailable",
 			number(object, "status", "desiredNumberScheduled"))
@@ -27,6 +31,19 @@ func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
 		return true, ""
 	}
 	return false, NoCA
+}
+
+// ReplicaFailure returns why the pods of a Deployment cannot be made, such as a quota or the pod security standard of the
+// namespace; empty if they can.
+func ReplicaFailure(deployment *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(deployment.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok && fields["type"] == "ReplicaFailure" && fields["status"] == "True" {
+			message, _ := fields["message"].(string)
+			return message
+		}
+	}
+	return ""
 }
 
 // rolledOut reads the counts of a workload; the fields are below status.

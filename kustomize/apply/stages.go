@@ -15,6 +15,7 @@ type Stage struct {
 
 // The stages, in their order.
 const (
+	// Namespaces come with the quota without which some clusters admit no pod of an operator.
 	Namespaces = "namespace"
 	CRDs       = "CRDs"
 	Rights     = "RBAC"
@@ -44,7 +45,7 @@ func Stages(objects []*unstructured.Unstructured) []Stage {
 // StageOf returns the name of the stage that an object belongs to.
 func StageOf(object *unstructured.Unstructured) string {
 	switch kind := object.GetKind(); {
-	case kind == "Namespace":
+	case kind == "Namespace", kind == "ResourceQuota":
 		return Namespaces
 	case kind == "CustomResourceDefinition":
 		return CRDs

@@ -39,10 +39,38 @@ func Await(ctx context.Context, timeout time.Duration, tell func(string), check 
 
 // AllReady checks that all objects do their work.
 func (c *Cluster) AllReady(objects []*unstructured.Unstructured) Check {
-	return c.each(objects, func(_ context.Context, live *unstructured.Unstructured) (bool, string, error) {
+	return c.each(objects, func(ctx context.Context, live *unstructured.Unstructured) (bool, string, error) {
 		ready, waitsFor := Ready(live)
+		if !ready && live.GetKind() == "DaemonSet" {
+			cause, err := c.PodsRefused(ctx, live)
+			if err != nil {
+				return false, "", err
+			}
+			if cause != "" {
+				waitsFor += ": " + cause
+			}
+		}
 		return ready, waitsFor, nil
 	})
+}
+
+// PodsRefused returns why the pods of a DaemonSet cannot be made, as its newest event of that says; it has no condition for it.
+func (c *Cluster) PodsRefused(ctx context.Context, set *unstructured.Unstructured) (string, error) {
+	events, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, set.GetNamespace(), "")
+	if err != nil {
+		return "", err
+	}
+	cause, newest := "", ""
+	for _, event := range events {
+		uid, _, _ := unstructured.NestedString(event.Object, "involvedObject", "uid")
+		reason, _, _ := unstructured.NestedString(event.Object, "reason")
+		at, _, _ := unstructured.NestedString(event.Object, "lastTimestamp")
+		if uid == string(set.GetUID()) && reason == "FailedCreate" && at >= newest {
+			newest = at
+			cause, _, _ = unstructured.NestedString(event.Object, "message")
+		}
+	}
+	return cause, nil
 }
 
 // AllServed checks that the kinds of all CRDs among the objects are served.
@@ -66,6 +94,9 @@ func (c *Cluster) AllStarted(objects []*unstructured.Unstructured) Check {
 			return false, "", err
 		}
 		started, waitsFor := Started(pods, ImageOf(live))
+		if cause := ReplicaFailure(live); !started && cause != "" {
+			waitsFor += ": " + cause
+		}
 		return started, waitsFor, nil
 	})
 }

@@ -153,9 +153,13 @@ func faults(report *Report) []Finding {
 			continue
 		}
 		help := "Install it again: flotilla install " + report.Feature
-		if strings.HasSuffix(fault, noLeader) {
+		name := podsOf(report, fault)
+		switch {
+		case strings.HasSuffix(fault, noLeader):
 			help = leaderHelp(report.Feature)
-		} else if name := podsOf(report, fault); name != "" {
+		case name != "" && strings.Contains(fault, "forbidden"):
+			help = "Its pods are refused: look at quotas, LimitRanges, pod security labels and webhooks of namespace " + install.Namespace
+		case name != "":
 			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/name=" + name
 		}
 		findings = append(findings, Finding{About: report.Feature, Trouble: fault, Help: help})

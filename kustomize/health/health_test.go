@@ -90,6 +90,15 @@ func TestDoctorFinds(t *testing.T) {
 			[]string{"Deployment flotilla-system/spread-manager 0 of 1 pods are updated"},
 		},
 		{
+			"a manager whose pods are refused",
+			func(live map[string]*unstructured.Unstructured) {
+				live["Deployment flotilla-system/spread-manager"].Object["status"] = map[string]any{"conditions": []any{map[string]any{
+					"type": "ReplicaFailure", "status": "True", "message": `pods "a" is forbidden: violates PodSecurity "restricted"`,
+				}}}
+			},
+			[]string{`Deployment flotilla-system/spread-manager 0 of 1 pods are updated: pods "a" is forbidden: violates PodSecurity "restricted"`},
+		},
+		{
 			"a binding that is gone",
 			func(live map[string]*unstructured.Unstructured) { delete(live, "ClusterRoleBinding spread-manager") },
 			[]string{"ClusterRoleBinding spread-manager is missing"},

@@ -37,6 +37,8 @@ type Report struct {
 	live   map[string]*unstructured.Unstructured
 	// manager is nil when there is none.
 	manager *unstructured.Unstructured
+	// refused is why pods of the node agent cannot be made; it counts while the agent is not ready.
+	refused string
 	// handover is nil when the feature was never taken over from OpenKruise, or was given back.
 	handover *openkruise.Handover
 }
@@ -61,6 +63,11 @@ func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Featur
 			continue
 		}
 		report.live[apply.Describe(object)] = live
+		if live.GetKind() == "DaemonSet" {
+			if report.refused, err = cluster.PodsRefused(ctx, live); err != nil {
+				return nil, err
+			}
+		}
 		if live.GetKind() == "Deployment" {
 			report.manager = live
 		}
@@ -86,6 +93,9 @@ func (r *Report) judge() {
 			continue
 		}
 		if ready, waitsFor := apply.Ready(live); !ready {
+			if live.GetKind() == "DaemonSet" && r.refused != "" {
+				waitsFor += ": " + r.refused
+			}
 			r.Faults = append(r.Faults, name+" "+waitsFor)
 		}
 	}

@@ -89,6 +89,9 @@ func (c candidate) waitsFor(seen sighting, now time.Time) string {
 	}
 	switch {
 	case c.life == "":
+		if cause := apply.ReplicaFailure(c.manager); cause != "" {
+			return name + " " + c.stopped + ": " + cause
+		}
 		return name + " " + c.stopped
 	case now.Sub(seen.since) < steady:
 		return name + " has just started"

@@ -99,6 +99,9 @@ func TestObjectsAreLabelled(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
 			for _, o := range f.overlay {
+				if o.GetNamespace() == Namespace && o.GetKind() == "ResourceQuota" {
+					continue // of the base, which all features share
+				}
 				if o.GetKind() != "Namespace" {
 					belongs(t, o.GetKind()+" "+o.GetName(), o.GetLabels())
 					assert.Equal(t, "kustomize", o.GetLabels()[by], o.GetName())
@@ -146,6 +149,25 @@ func TestProgramsAreLookedAfter(t *testing.T) {
 					}
 				}
 			}
+		})
+	}
+}
+
+// Some clusters admit pods of the critical classes only where a quota is for them.
+func TestAQuotaAdmitsTheProgramsOfCriticalClasses(t *testing.T) {
+	for _, f := range features(t) {
+		t.Run(f.name, func(t *testing.T) {
+			quota := one[corev1.ResourceQuota](t, f.overlay, "ResourceQuota")
+			assert.Equal(t, Namespace, quota.Namespace)
+			require.NotNil(t, quota.Spec.ScopeSelector)
+			require.Len(t, quota.Spec.ScopeSelector.MatchExpressions, 1)
+			scope := quota.Spec.ScopeSelector.MatchExpressions[0]
+			assert.Equal(t, corev1.ResourceQuotaScopePriorityClass, scope.ScopeName)
+			assert.Equal(t, corev1.ScopeSelectorOpIn, scope.Operator)
+			for _, p := range f.programs(t) {
+				assert.Contains(t, scope.Values, p.pod.Spec.PriorityClassName, p.name)
+			}
+			assert.Greater(t, quota.Spec.Hard.Pods().Value(), int64(1_000_000), "a quota that is reached stops the agents of new nodes")
 		})
 	}
 }
