@@ -53,7 +53,9 @@ func (c *Choices) AddTo(set *pflag.FlagSet) {
 }
 
 // Shared returns the components that fit every feature and need no more than their name.
-func Shared() []string { return []string{"clientcertificates", "highavailability", "networkpolicy", "prometheus"} }
+func Shared() []string {
+	return []string{"clientcertificates", "highavailability", "networkpolicy", "prometheus"}
+}
 
 // Read reads the settings for features from flags: versions as FEATURE=TAG, or TAG for all features; gates as NAME=BOOL
 // or FEATURE:NAME=BOOL. A gate without a feature is for the features that have a component for it, or for the one
