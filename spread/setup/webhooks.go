@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
 	spreadadmission "github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
 )
 
@@ -59,6 +60,7 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	}
 	pods := &spreadadmission.Pods{
 		Spreads: list, Workloads: reader, Versioned: s.versioned.kinds, Clock: env.Clock, Cached: cachedBy[corev1.Pod](cached),
+		Unplaced: workloadspread.Unplaced,
 		All: func(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 			if !s.scope.Complete(namespace) { // it has just got its first WorkloadSpread
 				return listed(ctx, live, namespace)

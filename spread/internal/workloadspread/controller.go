@@ -31,6 +31,7 @@ type reconciler struct {
 	targets    *targets
 	owners     *owners
 	sights     *sights
+	meter      *meter
 }
 
 // Reconcile runs one pass over a WorkloadSpread.
@@ -56,6 +57,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}
 	todo := plan.Compute(snap)
 	todo.RequeueWithin(again)
+	r.meter.show(key, todo.Numbers())
 	return passOf(snap.Spread, todo), nil
 }
 

@@ -59,9 +59,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	r := &reconciler{
 		Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, isComplete: o.IsComplete,
-		owners: newOwners(), sights: newSights(),
+		owners: newOwners(), sights: newSights(), meter: newMeter(),
 	}
-	b.AddMemories(r.owners, r.sights)
+	b.AddMemories(r.owners, r.sights, r.meter)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		Watches(&v1beta1.WorkloadSpread{}, r.spreads()).

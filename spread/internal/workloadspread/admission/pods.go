@@ -37,8 +37,22 @@ type Pods struct {
 	Keeper *Keeper
 	// Versioned are the kinds of workloads each of whose revisions has places of its own.
 	Versioned plan.Versioned
-	Clock     clock.PassiveClock
+	// Unplaced is told of each new pod of a spread that gets no subset.
+	Unplaced func(namespace, spread string, reason Reason)
+	Clock    clock.PassiveClock
 }
+
+// Reason says why a new pod gets no subset.
+type Reason string
+
+const (
+	// ReasonNoRoom means that no subset has room: the pod is created as it is.
+	ReasonNoRoom Reason = "NoRoom"
+	// ReasonBusy means that no place could be written in time: the pod is refused, and its controller tries again.
+	ReasonBusy Reason = "Busy"
+	// ReasonPatch means that the subset's patch does not fit the pod, which is refused.
+	ReasonPatch Reason = "Patch"
+)
 
 func pods() admission.Kind[*corev1.Pod] {
 	return admission.NewKind("", "Pod", admission.Hub[corev1.Pod]("v1"))
@@ -72,21 +86,29 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 	if err != nil || m == nil {
 		return admission.Findings{}, err
 	}
-	match, subset, err := w.place(ctx, m, pod)
+	spread, i, match, err := w.place(ctx, m, pod)
 	switch {
 	case apierrors.IsNotFound(err): // the spread, or its workload
 		return admission.Findings{}, nil
 	case err != nil:
+		w.unplaced(m, ReasonBusy)
 		return admission.Findings{}, busy(m.spread, err)
-	case subset == nil:
+	case i == plan.None:
+		w.unplaced(m, ReasonNoRoom)
 		delete(pod.Annotations, v1beta1.MatchedAnnotation) // a copy of another pod's
 		return admission.Findings{Warnings: []string{fmt.Sprintf("no subset of WorkloadSpread %s has room for the pod", m.spread.Name)}}, nil
 	}
 	selector := func() []string { return w.selectorKeys(ctx, m.controller) }
-	if err := plan.Inject(pod, subset, match, selector); err != nil {
+	if err := plan.Inject(pod, &spread.Spec.Subsets[i], match, selector); err != nil {
+		w.unplaced(m, ReasonPatch)
 		return admission.Findings{}, apierrors.NewBadRequest(fmt.Sprintf("WorkloadSpread %s: %v", m.spread.Name, err))
 	}
 	return admission.Findings{}, nil
+}
+
+// unplaced tells of a pod of the spread that gets no subset now.
+func (w *Pods) unplaced(m *member, reason Reason) {
+	w.Unplaced(m.spread.Namespace, m.spread.Name, reason)
 }
 
 // selectorKeys returns the labels by which the controller of a pod selects it. A patch is not refused for want of them.
@@ -155,24 +177,20 @@ func targetAmong(owners []*metav1.PartialObjectMetadata, spread *v1beta1.Workloa
 	return nil
 }
 
-// place returns the subset of a new pod, nil for none, and what its annotation says.
-func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (v1beta1.Match, *v1beta1.WorkloadSpreadSubset, error) {
-	match := v1beta1.Match{Name: m.spread.Name}
-	ordinal := workloads.HasOrdinals(m.workload.GroupVersionKind().GroupKind())
-	var i int
-	var err error
-	spread := m.spread
-	if ordinal {
+// place returns the index of a new pod's subset, None for none, in the spread as it was when the place was taken, and what
+// the pod's annotation says.
+func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (spread *v1beta1.WorkloadSpread, i int, match v1beta1.Match, err error) {
+	spread, match = m.spread, v1beta1.Match{Name: m.spread.Name}
+	if workloads.HasOrdinals(m.workload.GroupVersionKind().GroupKind()) {
 		i, err = w.byOrdinal(ctx, m, pod.Name)
 	} else {
 		spread, i, err = w.byRoom(ctx, m, pod, &match)
 	}
 	if err != nil || i == plan.None {
-		return match, nil, err
+		return spread, plan.None, match, err
 	}
-	subset := &spread.Spec.Subsets[i]
-	match.Subset = subset.Name
-	return match, subset, nil
+	match.Subset = spread.Spec.Subsets[i].Name
+	return spread, i, match, nil
 }
 
 func (w *Pods) byOrdinal(ctx context.Context, m *member, name string) (int, error) {

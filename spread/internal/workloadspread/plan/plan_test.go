@@ -96,6 +96,17 @@ func TestCostsThatAreSetDecideNothing(t *testing.T) {
 	assert.Equal(t, "mark:\n  PatchMetadata pod a-0 (Spread): cost -100\n  PatchMetadata pod a-1 (Spread): cost 200\n", p.String())
 }
 
+func TestNumbersAreOfAllRevisions(t *testing.T) {
+	s := snapshot(given("a=2 b"), slices.Concat(many("a", 2, hash("old")), many("b", 1, hash("new")), []*corev1.Pod{ready("z-0", member("z"), hash("new"))})...)
+	s.Target.Versioned, s.Target.Latest = replicaSets(), "new"
+	books := Open(s.Spread, Limits(s.Spread, nil))
+	assert.Equal(t, 0, books.Ledger("new").Admit("n", metav1.NewTime(s.Now), nil))
+	assert.True(t, books.Close())
+	assert.Equal(t, Numbers{Without: 1, Subsets: []SubsetNumbers{
+		{Name: "a", Active: 2, Coming: 1, Limit: 2}, {Name: "b", Active: 1, Limit: Unlimited},
+	}}, compute(t, s).Numbers())
+}
+
 func TestWhatIsSetIsNotWritten(t *testing.T) {
 	assert.Empty(t, compute(t, snapshot(given("a=1"), ready("a-0", member("a"), gen.DeletionCost("100")))).Steps)
 }
