@@ -91,6 +91,7 @@ func create(t *testing.T, c client.Client, owner *appsv1.ReplicaSet, n int) map[
 			defer mu.Unlock()
 			if assert.NoError(t, err) {
 				got[subsetOf(pod)]++
+				assert.Equal(t, subsetOf(pod) != "", pod.Annotations[contract.PodDeletionCostAnnotation] != "", "its cost comes with its subset")
 			}
 		})
 	}

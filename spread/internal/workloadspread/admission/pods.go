@@ -103,6 +103,9 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 		w.unplaced(m, ReasonPatch)
 		return admission.Findings{}, apierrors.NewBadRequest(fmt.Sprintf("WorkloadSpread %s: %v", m.spread.Name, err))
 	}
+	if workloads.HasCosts(m.workload.GroupVersionKind().GroupKind()) {
+		plan.SetCost(pod, spread, i)
+	}
 	return admission.Findings{}, nil
 }
 

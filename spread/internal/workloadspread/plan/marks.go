@@ -4,15 +4,24 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/ordering"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
 // costStep is between the deletion costs of one subset and the next.
 const costStep = 100
+
+// SetCost sets the deletion cost of a new pod within the limit of its subset, as the next pass would.
+func SetCost(pod *corev1.Pod, spread *v1beta1.WorkloadSpread, subset int) {
+	cost := costStep * (len(spread.Spec.Subsets) - subset)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, contract.PodDeletionCostAnnotation, strconv.Itoa(cost))
+}
 
 // marks are the patches of pods: the subset of those that are adopted, and deletion costs, by which workloads choose
 // the pods that go.

@@ -96,6 +96,17 @@ func TestCostsThatAreSetDecideNothing(t *testing.T) {
 	assert.Equal(t, "mark:\n  PatchMetadata pod a-0 (Spread): cost -100\n  PatchMetadata pod a-1 (Spread): cost 200\n", p.String())
 }
 
+// The cost that a pod is created with is what the next pass wants.
+func TestNewPodsHaveTheirCost(t *testing.T) {
+	s := snapshot(given("a=2 b=1 c"))
+	for i, subset := range []string{"a", "a", "b", "c", "c"} {
+		pod := ready(fmt.Sprint(subset, "-", i), member(subset))
+		SetCost(pod, s.Spread, indexOf(s.Spread, subset))
+		s.Pods = append(s.Pods, pod)
+	}
+	assert.Empty(t, compute(t, s).Steps)
+}
+
 func TestNumbersAreOfAllRevisions(t *testing.T) {
 	s := snapshot(given("a=2 b"), slices.Concat(many("a", 2, hash("old")), many("b", 1, hash("new")), []*corev1.Pod{ready("z-0", member("z"), hash("new"))})...)
 	s.Target.Versioned, s.Target.Latest = replicaSets(), "new"
