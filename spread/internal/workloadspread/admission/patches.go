@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/json"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
@@ -132,4 +133,18 @@ func isPatchOf(old *v1beta1.WorkloadSpread, subset *v1beta1.WorkloadSpreadSubset
 	return old != nil && slices.ContainsFunc(old.Spec.Subsets, func(o v1beta1.WorkloadSpreadSubset) bool {
 		return o.Name == subset.Name && bytes.Equal(o.Patch.Raw, subset.Patch.Raw)
 	})
+}
+
+// unknownFields returns what a patch has that no pod has, each with its path. Directives of the patch are known.
+func unknownFields(patch []byte) (unknown []string) {
+	if len(patch) == 0 {
+		return nil
+	}
+	found, _ := json.UnmarshalStrict(patch, &corev1.Pod{}) // whether it can be applied is told elsewhere
+	for _, err := range found {
+		if text := err.Error(); !strings.Contains(text, "$") {
+			unknown = append(unknown, text)
+		}
+	}
+	return unknown
 }

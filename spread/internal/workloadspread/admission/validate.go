@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -54,6 +55,10 @@ func (w *Spreads) Webhook() admission.Webhook[*v1beta1.WorkloadSpread] {
 }
 
 func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.WorkloadSpread]) (admission.Findings, error) {
+	// Rules may have become stricter, and a flag shorter, since a spec was stored: that keeps nobody from labelling it.
+	if req.Old != nil && equality.Semantic.DeepEqual(req.Old.Spec, req.New.Spec) {
+		return admission.Findings{}, nil
+	}
 	errs, err := w.validateTarget(ctx, req.New, req.Old, req.Namespace)
 	if err != nil {
 		return admission.Findings{}, apierrors.NewServiceUnavailable(err.Error())
@@ -95,6 +100,11 @@ func warnings(s *v1beta1.WorkloadSpread) (all []string) {
 		if s.Spec.Subsets[i].MaxReplicas == nil && s.Spec.ScheduleStrategy.Type != v1beta1.AdaptiveStrategy {
 			all = append(all, fmt.Sprintf("subset %q has no maxReplicas: no pods come to the subsets after it", s.Spec.Subsets[i].Name))
 			break
+		}
+	}
+	for i := range s.Spec.Subsets {
+		for _, unknown := range unknownFields(s.Spec.Subsets[i].Patch.Raw) {
+			all = append(all, fmt.Sprintf("subset %q: patch: %s: it has no effect", s.Spec.Subsets[i].Name, unknown))
 		}
 	}
 	if workloads.KindOf(s.Spec.TargetReference) == workloads.Job && plan.Reschedules(s) {
@@ -223,7 +233,11 @@ func validateToleration(t *corev1.Toleration, at *field.Path) field.ErrorList {
 	} else if t.Operator != corev1.TolerationOpExists {
 		errs = append(errs, field.Invalid(at.Child("operator"), t.Operator, "must be Exists when key is empty"))
 	}
-	switch operators := []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}; {
+	compares := t.Operator == corev1.TolerationOpLt || t.Operator == corev1.TolerationOpGt
+	operators := []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt}
+	switch {
+	case compares && !isNumber(t.Value):
+		errs = append(errs, field.Invalid(at.Child("value"), t.Value, fmt.Sprintf("must be a whole number when operator is %s", t.Operator)))
 	case t.Operator != corev1.TolerationOpExists && len(validation.IsValidLabelValue(t.Value)) > 0:
 		errs = append(errs, field.Invalid(at.Child("value"), t.Value, strings.Join(validation.IsValidLabelValue(t.Value), "; ")))
 	case t.Operator == corev1.TolerationOpExists && t.Value != "":
@@ -239,6 +253,12 @@ func validateToleration(t *corev1.Toleration, at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("effect"), t.Effect, "must be NoExecute when tolerationSeconds is set"))
 	}
 	return errs
+}
+
+// isNumber reports whether a taint's value can be compared with the text.
+func isNumber(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == text
 }
 
 // validateLimits checks maxReplicas: all of one type, percentages that add up.

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ func TestSpecsAreValidated(t *testing.T) {
 		"subsets: [{name: a, tolerations: [{operator: Equal}]}]":                                                                     "spec.subsets[0].tolerations[0].operator",
 		"subsets: [{name: a, tolerations: [{key: a, effect: Odd}]}]":                                                                 "spec.subsets[0].tolerations[0].effect",
 		"subsets: [{name: a, tolerations: [{key: a, tolerationSeconds: 3}]}]":                                                        "spec.subsets[0].tolerations[0].effect",
+		"subsets: [{name: a, tolerations: [{key: a, operator: Gt, value: '08'}]}]":                                                   "spec.subsets[0].tolerations[0].value: Invalid value: \"08\": must be a whole number",
 		"subsets: [{name: a, patch: {spec: {containers: none}}}]":                                                                    "spec.subsets[0].patch",
 		"subsets: [{name: a}]\nscheduleStrategy: {type: Odd}":                                                                        "spec.scheduleStrategy.type: Unsupported value",
 		"subsets: [{name: a}]\nscheduleStrategy: {adaptive: {}}":                                                                     "spec.scheduleStrategy.type",
@@ -63,7 +65,8 @@ func TestSpecsAreValidated(t *testing.T) {
 		"subsets: [{name: a}]\ntargetFilter: {selector: {matchExpressions: [{key: a, operator: In}]}}":                               "spec.targetFilter.selector",
 		"subsets: [{name: a}]\ntargetFilter: {replicasPathList: [spec..x]}":                                                          "spec.targetFilter.replicasPathList[0]",
 
-		"subsets: [{name: a}]":                                                                                                                       "",
+		"subsets: [{name: a}]": "",
+		"subsets: [{name: a, tolerations: [{key: a, operator: Gt, value: '8'}, {key: a, operator: Lt, value: '70'}]}]": "",
 		"subsets: [{name: a, maxReplicas: 0}]":                                                                                                       "",
 		"subsets: [{name: a, maxReplicas: 40%}, {name: b, maxReplicas: 60%}]":                                                                        "",
 		"subsets: [{name: a, maxReplicas: 40%}, {name: b}]":                                                                                          "",
@@ -195,4 +198,32 @@ func TestAdaptiveJobsAreWarnedOf(t *testing.T) {
 	assert.Contains(t, warnings(spread(t, job+adaptive))[0], "backoffLimit")
 	assert.Empty(t, warnings(spread(t, job+"subsets: [{name: a, maxReplicas: 1}, {name: b}]")), "nothing is deleted")
 	assert.Empty(t, warnings(spread(t, target+adaptive)))
+}
+
+// A patch for something that no pod has is taken, as the API server takes it without strict validation.
+func TestFieldsThatNoPodHasAreWarnedOf(t *testing.T) {
+	for patch, want := range map[string][]string{
+		`{"spec":{"priorityClasName":"high","contaners":[{"name":"a"}]}}`: {
+			`subset "a": patch: unknown field "spec.contaners": it has no effect`,
+			`subset "a": patch: unknown field "spec.priorityClasName": it has no effect`,
+		},
+		`{"spec":{"priorityClassName":"high","$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a","$patch":"delete"}]}}`: nil,
+	} {
+		s := spread(t, target+"subsets: [{name: a, patch: "+patch+"}]")
+		found := warnings(s)
+		slices.Sort(found)
+		assert.Equal(t, want, found, patch)
+	}
+}
+
+// What was valid when it was stored, under a longer pause, can be labelled under a shorter one.
+func TestChangesOfMetadataAreNotJudged(t *testing.T) {
+	stored := spread(t, target+"subsets: [{name: a}, {name: b}]\nscheduleStrategy: {type: Adaptive, adaptive: {rescheduleCriticalSeconds: 295}}")
+	labelled := stored.DeepCopy()
+	labelled.Labels = map[string]string{"team": "shop"}
+	w := &Spreads{Pause: 60}
+	found, err := w.validate(t.Context(), admission.Request[*v1beta1.WorkloadSpread]{Operation: admissionv1.Update, Old: stored, New: labelled, Namespace: "shop"})
+	require.NoError(t, err)
+	assert.Empty(t, found)
+	assert.NotEmpty(t, Validate(labelled, w.Pause))
 }

@@ -130,7 +130,8 @@ func (c *computation) keepDeleting(g *group, active map[string]bool, e *v1beta1.
 			delete(e.DeletingPods, name)
 		case left <= 0:
 			delete(e.DeletingPods, name)
-			c.notify(corev1.EventTypeWarning, EventDeletePodFailed, "pod "+name+" of subset "+e.Name+" still runs, though its deletion was admitted")
+			c.notify(corev1.EventTypeWarning, EventDeletePodFailed, fmt.Sprintf(
+				"pod %s of subset %s still runs %s after its deletion or eviction was admitted here: something else has refused it, such as a budget", name, e.Name, deletingLife))
 		default:
 			c.plan.RequeueWithin(left)
 		}
