@@ -45,14 +45,18 @@ func (h *handover) run(ctx context.Context) error {
 	if err := h.replacement.Prepare(ctx, h.cluster); err != nil {
 		return err
 	}
-	if err := h.do(ctx, openkruise.Over, []step{
+	steps := []step{
 		{startStep, h.start},
 		{"record what changes", h.record},
 		{"refuse the old manager's writes", h.refuse},
 		{"turn its feature gates off", h.turnOff},
 		{"remove its webhooks", h.removeWebhooks},
 		{"install", func(ctx context.Context) error { return h.replacement.Install(ctx, h.cluster) }},
-	}); err != nil {
+	}
+	if h.feature() == "spread" {
+		steps = slices.Insert(steps, len(steps)-1, step{"copy which further kinds are allowed", h.copyAllowed})
+	}
+	if err := h.do(ctx, openkruise.Over, steps); err != nil {
 		return err
 	}
 	return h.note(ctx, openkruise.Over, "")

@@ -151,6 +151,14 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 		require.NoError(t, create(t, client, object))
 	}
 	account(t)
+	const kinds = `{"workloads":[{"Group":"example.io","Kind":"GameServerSet"}]}`
+	const key = "WorkloadSpread_Watch_Custom_Workload_WhiteList"
+	configMaps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	_, err := configMaps.Namespace("kruise-system").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "kruise-configuration"},
+		"data": map[string]any{key: kinds, "other": "x"},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
 	arguments := func() []string {
 		deployment, err := client.Resource(deployments).Namespace("kruise-system").Get(t.Context(), "kruise-controller-manager", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -166,6 +174,9 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	crd, err := client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.True(t, apply.Guarded(crd))
+	copied, err := configMaps.Namespace(install.Namespace).Get(t.Context(), "kruise-configuration", metav1.GetOptions{})
+	require.NoError(t, err, "its custom workloads go on being spread")
+	assert.Equal(t, map[string]any{key: kinds}, copied.Object["data"])
 	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")
 	require.Equal(t, cli.Done, code, "nothing of it is somebody else's: %s", output)
 	crd, err = client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
