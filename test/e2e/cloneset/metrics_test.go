@@ -22,10 +22,11 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
 		// The metrics of the agent and of budgets are left out, and those of certificates, which were not written since this
-		// pod started, and of pods in trouble, which there need not be.
+		// pod started, of pods in trouble, which there need not be, and of permissions that are lacking.
 		name := row[1]
 		of := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if !of("kruise_agent_") && !of("flotilla_budget_") && name != "flotilla_workload_troubled_pods" && name != "flotilla_webhook_certificate_writes_total" {
+		if !of("kruise_agent_") && !of("flotilla_budget_") && name != "flotilla_workload_troubled_pods" && name != "flotilla_webhook_certificate_writes_total" &&
+			name != "flotilla_forbidden_requests_total" {
 			assert.Contains(t, served, "\n"+name, name)
 		}
 	}
