@@ -40,9 +40,6 @@ const (
 	SecretModesAnnotation = "apps.kruise.io/nodeimage-secret-modes"
 )
 
-// MaxImagesPerNode is the largest number of entries in spec.images of a NodeImage.
-const MaxImagesPerNode = 256
-
 // Label of nodes that no agent runs on.
 const (
 	// NodeTypeLabel says what kind of node it is.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,15 +31,18 @@ func TestValidate(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{}`:                          "",
 		`{selector: {names: [a, b]}}`: "",
-		`{selector: {names: [a], matchLabels: {b: c}}}`:                 "spec.selector: Invalid value: [\"a\"]: names and label selector exclude each other",
-		`{selector: {names: [n1, n1]}}`:                                 `spec.selector.names[1]: Duplicate value: "n1"`,
-		`{selector: {}, podSelector: {}}`:                               "spec.podSelector: Forbidden: exclusive with spec.selector",
-		`{podSelector: {matchLabels: {a: "b c"}}}`:                      "spec.podSelector.matchLabels: Invalid value",
-		`{image: "UPPER"}`:                                              `spec.image: Invalid value: "UPPER"`,
-		`{parallelism: 0}`:                                              "",
-		`{parallelism: "3"}`:                                            "",
-		`{parallelism: 10%}`:                                            "parallelism does not support percentage value",
-		`{parallelism: abc}`:                                            "parallelism must be a valid integer",
+		`{selector: {names: [a], matchLabels: {b: c}}}`: "spec.selector: Invalid value: [\"a\"]: names and label selector exclude each other",
+		`{selector: {names: [n1, n1]}}`:                 `spec.selector.names[1]: Duplicate value: "n1"`,
+		`{selector: {}, podSelector: {}}`:               "spec.podSelector: Forbidden: exclusive with spec.selector",
+		`{podSelector: {matchLabels: {a: "b c"}}}`:      "spec.podSelector.matchLabels: Invalid value",
+		`{image: "UPPER"}`:                              `spec.image: Invalid value: "UPPER"`,
+		`{parallelism: 0}`:                              "",
+		`{parallelism: "3"}`:                            "",
+		`{parallelism: 10%}`:                            "parallelism does not support percentage value",
+		`{parallelism: abc}`:                            "parallelism must be a valid integer",
+		`{sandboxConfig: {annotations: {a: ` + strings.Repeat("x", 4096) + `}}}`: "spec.sandboxConfig: Too long: 4097 bytes of labels and annotations, at most 4096",
+		`{sandboxConfig: {annotations: {a: ` + strings.Repeat("x", 4095) + `}}}`: "",
+		`{pullSecrets: [` + strings.Repeat("a,", 65) + `]}`:                      "spec.pullSecrets: Too many: 65: must have at most 64 items",
 		`{pullSecrets: [a/b]}`:                                          "spec.pullSecrets[0]: Invalid value",
 		`{parallelism: -1}`:                                             "parallelism must be non-negative",
 		`{parallelism: "-5"}`:                                           "parallelism must be non-negative",

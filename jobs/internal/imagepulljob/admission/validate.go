@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
@@ -81,6 +82,7 @@ func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.Err
 			errs = append(errs, field.Invalid(at.Child("pullSecrets").Index(i), name, text))
 		}
 	}
+	errs = append(errs, validateSizes(t, at)...)
 	errs = append(errs, validateParallelism(t.Parallelism, at.Child("parallelism"))...)
 	timeout := int32(DefaultTimeoutSeconds)
 	if t.PullPolicy != nil {
@@ -97,6 +99,23 @@ func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.Err
 	errs = append(errs, validateCompletion(&t.CompletionPolicy, timeout, at.Child("completionPolicy"))...)
 	if p := t.ImagePullPolicy; p != "" && p != v1beta1.PullAlways && p != v1beta1.PullIfNotPresent {
 		errs = append(errs, field.NotSupported(at.Child("imagePullPolicy"), p, []v1beta1.ImagePullPolicy{v1beta1.PullAlways, v1beta1.PullIfNotPresent}))
+	}
+	return errs
+}
+
+// validateSizes bounds what a job writes into the NodeImage of every node.
+func validateSizes(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(t.PullSecrets); n > nodeimage.MaxSecretsPerImage {
+		errs = append(errs, field.TooMany(at.Child("pullSecrets"), n, nodeimage.MaxSecretsPerImage))
+	}
+	if s := t.SandboxConfig; s != nil {
+		if size := nodeimage.SandboxBytes(s.Labels, s.Annotations); size > nodeimage.MaxSandboxBytes {
+			errs = append(errs, &field.Error{
+				Type: field.ErrorTypeTooLong, Field: at.Child("sandboxConfig").String(), BadValue: size,
+				Detail: fmt.Sprintf("%d bytes of labels and annotations, at most %d", size, nodeimage.MaxSandboxBytes),
+			})
+		}
 	}
 	return errs
 }

@@ -153,10 +153,13 @@ func (t *tally) sandbox() *nodeimage.SandboxConfig {
 	return &nodeimage.SandboxConfig{Labels: t.template.SandboxConfig.Labels, Annotations: t.template.SandboxConfig.Annotations}
 }
 
-// lacksRoom reports whether the NodeImage has no room for another image.
+// lacksRoom reports whether the NodeImage has no room for another image, or the image none for another tag.
 func (t *tally) lacksRoom(image *nodeimage.NodeImage) bool {
-	_, there := image.Spec.Images[t.ref.Name]
-	return !there && len(image.Spec.Images) >= nodeimage.MaxImagesPerNode
+	entry, there := image.Spec.Images[t.ref.Name]
+	if !there {
+		return len(image.Spec.Images) >= nodeimage.MaxImagesPerNode
+	}
+	return find(entry.Tags, t.ref.Tag) == nil && len(entry.Tags) >= nodeimage.MaxTagsPerImage
 }
 
 // leftovers reports whether the job owns tags of other images, from before its image changed.

@@ -156,7 +156,7 @@ func (p *pass) pull(t *tally) {
 		}
 		if t.lacksRoom(image) {
 			full++
-			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull", nodeimage.MaxImagesPerNode)
+			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull, or %d tags of this one", nodeimage.MaxImagesPerNode, nodeimage.MaxTagsPerImage)
 			continue
 		}
 		write := p.write(t, image, true, true, i)

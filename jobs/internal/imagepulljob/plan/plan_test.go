@@ -289,6 +289,16 @@ func TestAFullNodeIsPassedOver(t *testing.T) {
 	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
 	assert.Equal(t, 1, p.Count(action.PatchSpec))
 	assert.Contains(t, p.status.Message, "1 nodes have no room for another image")
+
+	full.Spec.Images = map[string]nodeimage.ImageSpec{"nginx": {}}
+	entry := nodeimage.ImageSpec{}
+	for i := range nodeimage.MaxTagsPerImage {
+		entry.Tags = append(entry.Tags, nodeimage.ImageTagSpec{Tag: fmt.Sprint("other", i)})
+	}
+	full.Spec.Images["nginx"] = entry
+	p = compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
+	assert.Equal(t, 1, p.Count(action.PatchSpec))
+	assert.Contains(t, p.status.Message, "1 nodes have no room for another image")
 }
 
 func TestCompletedJobsGoInTime(t *testing.T) {
