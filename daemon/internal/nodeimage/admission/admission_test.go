@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,44 @@ func many(n int) *v1beta1.NodeImage {
 	return o
 }
 
+func tagged(n int) *v1beta1.NodeImage {
+	o := object("x")
+	image := o.Spec.Images["x"]
+	for i := range n {
+		image.Tags = append(image.Tags, good(fmt.Sprint(i)))
+	}
+	o.Spec.Images["x"] = image
+	return o
+}
+
+func secrets(n int) *v1beta1.NodeImage {
+	o := object("x", good("1"))
+	image := o.Spec.Images["x"]
+	for i := range n {
+		image.PullSecrets = append(image.PullSecrets, v1beta1.SecretReference{Name: fmt.Sprint(i)})
+	}
+	o.Spec.Images["x"] = image
+	return o
+}
+
+func sandbox(size int) *v1beta1.NodeImage {
+	o := object("x", good("1"))
+	image := o.Spec.Images["x"]
+	image.SandboxConfig = &v1beta1.SandboxConfig{Annotations: map[string]string{"a": strings.Repeat("x", size)}}
+	o.Spec.Images["x"] = image
+	return o
+}
+
+// full has n images of 4 KB each.
+func full(n int) *v1beta1.NodeImage {
+	o := many(n)
+	for name, image := range o.Spec.Images {
+		image.SandboxConfig = sandbox(4000).Spec.Images["x"].SandboxConfig
+		o.Spec.Images[name] = image
+	}
+	return o
+}
+
 func with(change func(*v1beta1.ImageTagSpec)) v1beta1.ImageTagSpec {
 	tag := good("1")
 	change(&tag)
@@ -72,6 +111,19 @@ func TestRules(t *testing.T) {
 		{"as many images as may be", many(256), nil, ""},
 		{"one more", many(257), nil, "spec.images: Too many: 257: at most 256 images per node"},
 		{"too many were there before", many(257), many(258), ""},
+		{"as many tags as may be", tagged(64), nil, ""},
+		{"one tag more", tagged(65), nil, "spec.images[x].tags: Too many: 65: at most 64 tags of an image"},
+		{"too many tags were there before", tagged(65), tagged(66), ""},
+		{"too many secrets", secrets(65), nil, "spec.images[x].pullSecrets: Too many: 65: at most 64 pull secrets of an image"},
+		{"too many secrets were there before", secrets(65), secrets(65), ""},
+		{"a sandbox", sandbox(4000), nil, ""},
+		{"a large sandbox", sandbox(5000), nil, "spec.images[x].sandboxConfig: Too long: 5001 bytes of labels and annotations, at most 4096"},
+		{"a large sandbox was there before", sandbox(5000), sandbox(5000), ""},
+		{"a large spec", full(70), nil, "spec: Too long: "},
+		{"a large spec was there before", full(70), full(70), ""},
+		{"the long name of an image", object("docker.io/library/nginx", good("1")), nil, `write it as "nginx"`},
+		{"another long name", object("index.docker.io/foo/bar", good("1")), nil, `write it as "foo/bar"`},
+		{"a long name was there before", object("library/nginx", good("1")), object("library/nginx", good("1")), ""},
 		{"an image without a name", object("", good("1")), nil, "spec.images[]: Required value"},
 		{"a tag without a name", object("x", good("")), nil, "spec.images[x].tags[0].tag: Required value"},
 		{"no tag", object("x", good("a b")), nil, `spec.images[x].tags[0].tag: Invalid value: "a b"`},

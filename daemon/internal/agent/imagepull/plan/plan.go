@@ -137,26 +137,39 @@ func (p *pass) dropUnwanted() {
 	p.plan.Unfinished = len(p.plan.Requests) > 0
 }
 
-// fillSlots gives free slots to queued pulls, first in first out. Nothing starts without a runtime: an attempt that
-// cannot succeed would be wasted.
+// fillSlots gives free slots to queued pulls: to the namespace that holds the fewest, and first in first out. A namespace
+// gets a second slot once each that waits has one. Nothing starts without a runtime: an attempt that cannot succeed would
+// be wasted.
 func (p *pass) fillSlots() {
 	if p.NoRuntime != "" {
 		return
 	}
-	taken := 0
+	namespaces, held, taken := p.namespaces(), map[string]int{}, 0
 	for i := range p.Pulls {
 		if state := p.Pulls[i].State; state == Running || state == Stopping {
 			taken++
+			held[namespaces[p.Pulls[i].ID]]++
 		}
 	}
-	for _, id := range p.queue() {
-		if p.Slots > 0 && taken >= p.Slots {
-			return
-		}
-		taken++
-		p.started[id] = true
-		p.plan.Start = append(p.plan.Start, id)
+	for queue := p.queue(); len(queue) > 0 && (p.Slots <= 0 || taken < p.Slots); taken++ {
+		next := slices.MinFunc(queue, func(a, b ID) int { return cmp.Compare(held[namespaces[a]], held[namespaces[b]]) })
+		queue = slices.DeleteFunc(queue, func(id ID) bool { return id == next })
+		held[namespaces[next]]++
+		p.started[next] = true
+		p.plan.Start = append(p.plan.Start, next)
 	}
+}
+
+// namespaces returns for whom images are pulled: the namespace of the first object that wants a tag, empty for one that
+// nobody's name is on.
+func (p *pass) namespaces() map[ID]string {
+	out := make(map[ID]string, len(p.plan.Requests))
+	for i := range p.plan.Requests {
+		if r := &p.plan.Requests[i]; len(r.Owners) > 0 {
+			out[r.ID] = r.Owners[0].Namespace
+		}
+	}
+	return out
 }
 
 // queue returns the pulls that wait for a slot: those in memory, then the new ones.

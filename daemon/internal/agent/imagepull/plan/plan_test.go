@@ -216,3 +216,16 @@ func TestWithoutNodeImageAllEnds(t *testing.T) {
 	assert.Equal(t, []plan.ID{id("a", 1)}, p.Stop)
 	assert.Empty(t, p.Start)
 }
+
+// A namespace has a second slot once every other one that waits has one, whoever came first.
+func TestSlotsAreSharedAmongNamespaces(t *testing.T) {
+	of := func(namespace string) func(*v1beta1.ImageTagSpec) {
+		return func(t *v1beta1.ImageTagSpec) { t.OwnerReferences = []corev1.ObjectReference{{Namespace: namespace}} }
+	}
+	i := image(wanted("a1", 0, of("a")), wanted("a2", 0, of("a")), wanted("a3", 0, of("a")), wanted("b1", 0, of("b")), wanted("none", 0))
+	assert.Equal(t, []plan.ID{id("a1", 0), id("b1", 0), id("none", 0)}, compute(t, plan.Snapshot{Image: i, Slots: 3}).Start)
+	s := plan.Snapshot{Image: i, Slots: 2, Pulls: []plan.Pull{{ID: id("a1", 0), State: plan.Running}}}
+	assert.Equal(t, []plan.ID{id("b1", 0)}, compute(t, s).Start)
+	s.Pulls, s.Slots = append(s.Pulls, plan.Pull{ID: id("b1", 0), State: plan.Running}, plan.Pull{ID: id("none", 0), State: plan.Running}), 4
+	assert.Equal(t, []plan.ID{id("a2", 0)}, compute(t, s).Start)
+}
