@@ -104,6 +104,17 @@ func (w world) pod(node string) client.Object {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "on-" + node}}
 }
 
+// tellOf is an event of the own node with another reason or reporter.
+func (w world) tellOf(reason, controller string) write {
+	return func(ctx context.Context, c client.Client) error {
+		return c.Create(ctx, &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "told-"}, EventTime: metav1.NowMicro(),
+			ReportingController: controller, ReportingInstance: here, Action: "Pull", Reason: reason, Type: corev1.EventTypeNormal,
+			Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "on-" + here},
+		})
+	}
+}
+
 func (w world) tell(node string) write {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Create(ctx, &eventsv1.Event{
@@ -111,6 +122,32 @@ func (w world) tell(node string) write {
 			ReportingController: "kruise-daemon", ReportingInstance: node, Action: "Pull", Reason: "PullImageSucceed", Type: corev1.EventTypeNormal,
 			Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "on-" + node},
 		})
+	}
+}
+
+// moved returns a client with the name of an agent that was installed into another namespace.
+func (w world) moved(t *testing.T) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:platform:daemon-agent", Groups: []string{"system:masters"},
+		Extra: map[string][]string{"authentication.kubernetes.io/node-name": {here}},
+	}
+	c, err := client.New(config, client.Options{Scheme: env.Scheme, Mapper: w.admin.RESTMapper()})
+	require.NoError(t, err)
+	return c
+}
+
+// An agent in another namespace is bound to its node, too.
+func TestAgentsAreBoundInAnyNamespace(t *testing.T) {
+	w := givenWorld(t)
+	w.enforced(t)
+	agent := w.moved(t)
+	for _, attempt := range foreign(w) {
+		require.ErrorContains(t, attempt.do(t.Context(), agent), attempt.want, attempt.name)
+	}
+	for _, attempt := range own(w) {
+		require.NoError(t, attempt.do(t.Context(), agent), attempt.name)
 	}
 }
 
@@ -154,6 +191,8 @@ func beyond(w world) []attempt {
 		{"change a label", status(`{"metadata":{"labels":{"app":"other"}}}`), "labels or finalizers"},
 		{"add a finalizer", status(`{"metadata":{"finalizers":["example.com/stay"]}}`), "labels or finalizers"},
 		{"change a condition", status(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`), "may not change the status"},
+		{"tell an event of its own making", w.tellOf("Evicted", "kruise-daemon"), "of nothing else"},
+		{"tell an event as somebody else", w.tellOf("Killing", "kubelet"), "of nothing else"},
 		{"change the phase", status(`{"status":{"phase":"Failed"}}`), "may not change the status"},
 	}
 }
