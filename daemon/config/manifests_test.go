@@ -29,6 +29,7 @@ func TestTheAgentHasNoPrivilegeButTheSocket(t *testing.T) {
 	assert.False(t, *c.SecurityContext.AllowPrivilegeEscalation)
 	assert.True(t, *c.SecurityContext.ReadOnlyRootFilesystem)
 	assert.Equal(t, &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}, c.SecurityContext.Capabilities)
+	assert.Equal(t, "spc_t", c.SecurityContext.SELinuxOptions.Type)
 	for _, port := range c.Ports {
 		assert.Zero(t, port.HostPort)
 	}
@@ -43,6 +44,7 @@ func TestTheAgentHasNoPrivilegeButTheSocket(t *testing.T) {
 func TestAnAgentRunsOnEveryRealNode(t *testing.T) {
 	pod := agentPod(t)
 	assert.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations)
+	assert.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, pod.NodeSelector)
 	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	assert.Equal(t, []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
 		{Key: "type", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"virtual-kubelet"}},

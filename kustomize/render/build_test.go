@@ -189,6 +189,10 @@ func TestComponentsOfTheNodeAgentAreChosenByAnOverlay(t *testing.T) {
 	cases := []struct{ component, want, without string }{
 		{"crio", "mountPath: /hostvarrun/crio\n", "mountPath: /hostvarrun/containerd\n"},
 		{"cri-dockerd", "path: /run/cri-dockerd.sock\n", "path: /run/containerd\n"},
+		{"k3s", "path: /run/k3s/containerd\n", "path: /run/containerd\n"},
+		{"rke2", "path: /run/k3s/containerd\n", "path: /run/containerd\n"},
+		{"microk8s", "path: /var/snap/microk8s/common/run\n", "path: /run/containerd\n"},
+		{"k0s", "path: /run/k0s\n", "path: /run/containerd\n"},
 		{"readinessgate", "path: /mutate-pod-readiness-gate\n", "path: /hostvarrun/crio\n"},
 		{"flowcontrol", "kind: FlowSchema\n", "path: /hostvarrun/crio\n"},
 	}

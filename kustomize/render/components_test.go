@@ -75,7 +75,7 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 			assert.Equal(t, managers, strings.Count(manifests, "\nkind: PodDisruptionBudget\n"))
 			assert.Equal(t, managers, strings.Count(manifests, "port: 8080\n"), "Services show metrics")
 			assert.Equal(t, managers, strings.Count(manifests, "        - --webhook-client-ca-file=/etc/flotilla/webhook-callers/ca.crt\n"))
-			assert.Equal(t, 1, strings.Count(manifests, "\nkind: NetworkPolicy\n"))
+			assert.Equal(t, 2, strings.Count(manifests, "\nkind: NetworkPolicy\n"), "of managers and of node agents")
 			assert.Equal(t, 1, strings.Count(manifests, "\nkind: ServiceMonitor\n"))
 			assert.Equal(t, managers, strings.Count(manifests, "          value: team\n"))
 			assert.Equal(t, 2*managers, strings.Count(manifests, "  namespace: team\n"), "a Role and its binding for each")
