@@ -52,6 +52,9 @@ const (
 const (
 	// ConfigNamespaceEnv names the namespace in the environment of manager and agent.
 	ConfigNamespaceEnv = "KRUISE_DAEMON_CONFIG_NS"
+	// SecretSourceAnnotation names the secret of which one there is a copy, as namespace/name. A copy serves the tags that
+	// objects of that namespace want, and no others.
+	SecretSourceAnnotation = "imagepulljobs.kruise.io/source-key"
 	// DefaultConfigNamespace is the namespace when ConfigNamespaceEnv is not set.
 	DefaultConfigNamespace = "kruise-daemon-config"
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,13 +119,17 @@ type secrets struct {
 	client.Reader
 	all  map[client.ObjectKey]*corev1.Secret
 	gets int
+	away error
 }
 
 func (s *secrets) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	s.gets++
+	if s.away != nil {
+		return s.away
+	}
 	found, ok := s.all[key]
 	if !ok {
-		return errors.New("no such secret")
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 	}
 	found.DeepCopyInto(object.(*corev1.Secret))
 	return nil
@@ -138,7 +143,8 @@ func TestSecretsAreReadAgainAfterHalfAMinute(t *testing.T) {
 	refs := []v1beta1.SecretReference{{Namespace: "config", Name: "pull"}}
 
 	ask := func() string {
-		got := source.For(t.Context(), "reg.io/a:1", refs)
+		got, err := source.For(t.Context(), "reg.io/a:1", refs, nil)
+		require.NoError(t, err)
 		require.Len(t, got, 1)
 		return got[0].Username
 	}
@@ -157,17 +163,69 @@ func TestSecretsOfOtherNamespacesAreNeverRead(t *testing.T) {
 	log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	source := credentials.New(credentials.Config{Reader: server, Namespace: "config", Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: log})
 	for range 3 {
-		assert.Empty(t, source.For(t.Context(), "reg.io/a:1", []v1beta1.SecretReference{{Namespace: "kube-system", Name: "token"}}))
+		got, err := source.For(t.Context(), "reg.io/a:1", []v1beta1.SecretReference{{Namespace: "kube-system", Name: "token"}}, nil)
+		require.NoError(t, err)
+		assert.Empty(t, got)
 	}
 	assert.Zero(t, server.gets)
 	require.Len(t, lines, 1, "said once")
 	assert.Contains(t, lines[0], "secrets are read in namespace config only")
 
 	for range 3 {
-		assert.Empty(t, source.For(t.Context(), "reg.io/a:1", []v1beta1.SecretReference{{Name: "gone"}}))
+		got, err := source.For(t.Context(), "reg.io/a:1", []v1beta1.SecretReference{{Name: "gone"}}, nil)
+		require.NoError(t, err)
+		assert.Empty(t, got)
 	}
 	assert.Equal(t, 3, server.gets, "a missing secret is asked for each time")
 	assert.Len(t, lines, 2)
+}
+
+// A copy of a secret serves what its own namespace wants. One that an administrator has put there serves everybody.
+func TestACopyServesItsNamespace(t *testing.T) {
+	copied := dockerConfig(`{"reg.io":{"username":"team-a","password":"p"}}`)
+	copied.Annotations = map[string]string{v1beta1.SecretSourceAnnotation: "team-a/registry"}
+	server := &secrets{all: map[client.ObjectKey]*corev1.Secret{
+		{Namespace: "config", Name: "copy"}: copied, {Namespace: "config", Name: "all"}: dockerConfig(`{"reg.io":{"username":"all","password":"p"}}`),
+	}}
+	source := credentials.New(credentials.Config{Reader: server, Namespace: "config", Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard()})
+	for namespaces, want := range map[string][]string{"team-b": {"all"}, "": {"all"}, "team-a": {"team-a", "all"}, "team-b team-a": {"team-a", "all"}} {
+		got, err := source.For(t.Context(), "reg.io/a:1", []v1beta1.SecretReference{{Name: "copy"}, {Name: "all"}}, strings.Fields(namespaces))
+		require.NoError(t, err)
+		var names []string
+		for _, auth := range got {
+			names = append(names, auth.Username)
+		}
+		assert.Equal(t, want, names, namespaces)
+	}
+}
+
+// While the server is away nobody knows whether there is a secret: an anonymous pull would fail for that.
+func TestAServerThatIsAwayIsAnError(t *testing.T) {
+	source := credentials.New(credentials.Config{
+		Reader: &secrets{away: errors.New("connection refused")}, Namespace: "config", Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
+	})
+	_, err := source.For(t.Context(), "reg.io/a:1", []v1beta1.SecretReference{{Name: "pull"}}, nil)
+	require.ErrorContains(t, err, "read pull secret pull: connection refused")
+}
+
+// A plugin that leaves a child behind is waited for no longer than its time.
+func TestAPluginThatLeavesAChild(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "slow"), []byte("#!/bin/sh\nsleep 600\n"), 0o700))
+	file := filepath.Join(folder, "config.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: kubelet.config.k8s.io/v1
+kind: CredentialProviderConfig
+providers:
+- name: slow
+  apiVersion: credentialprovider.kubelet.k8s.io/v1
+  matchImages: ["*.reg.io"]
+  defaultCacheDuration: 1m
+`), 0o600))
+	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{File: file, Folder: folder, Environ: os.Environ(), Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	assert.Empty(t, plugins.For(ctx, "a.reg.io/x:1"))
 }
 
 // givenPlugin writes a plugin that counts its runs in a file, and its configuration.

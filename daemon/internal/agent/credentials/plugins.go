@@ -175,6 +175,7 @@ func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*provider
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
 	command.Stdin = bytes.NewReader(input)
+	command.WaitDelay = time.Second // a child that it leaves behind keeps its output open
 	output, err := command.Output()
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)

@@ -2,11 +2,15 @@ package credentials
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +48,9 @@ type Source struct {
 
 type cachedSecret struct {
 	entries []Entry
-	until   time.Time
+	// source is the namespace of the secret that this is a copy of; empty if it is none.
+	source string
+	until  time.Time
 }
 
 // New makes a Source.
@@ -52,45 +58,57 @@ func New(config Config) *Source {
 	return &Source{Config: config, known: map[string]cachedSecret{}, trouble: map[string]string{}}
 }
 
-// For returns the credentials for an image, the most specific first.
-func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.SecretReference) []cri.Auth {
+// For returns the credentials for an image that objects of the namespaces want, the most specific first. An error says
+// that the server could not be asked: it has nothing to do with the image.
+func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.SecretReference, namespaces []string) ([]cri.Auth, error) {
 	var entries []Entry
 	for _, ref := range secrets {
 		if ref.Namespace != "" && ref.Namespace != s.Namespace {
 			s.logOnce(ref.Namespace+"/"+ref.Name, "secrets are read in namespace "+s.Namespace+" only")
 			continue
 		}
-		entries = append(entries, s.read(ctx, ref.Name)...)
+		secret, err := s.read(ctx, ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		if secret.source == "" || slices.Contains(namespaces, secret.source) {
+			entries = append(entries, secret.entries...)
+		}
 	}
 	if s.Plugins != nil {
 		entries = append(entries, s.Plugins.For(ctx, image)...)
 	}
-	return Match(entries, image)
+	return Match(entries, image), nil
 }
 
-// read returns the entries of a secret; none if it cannot be read.
-func (s *Source) read(ctx context.Context, name string) []Entry {
+// read returns a secret; one without entries if there is none or the agent may not use it.
+func (s *Source) read(ctx context.Context, name string) (cachedSecret, error) {
 	now := s.Clock.Now()
 	s.mu.Lock()
 	known, found := s.known[name]
 	s.mu.Unlock()
 	if found && now.Before(known.until) {
-		return known.entries
+		return known, nil
 	}
 
 	var secret corev1.Secret
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, &secret)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return cachedSecret{}, fmt.Errorf("read pull secret %s: %w", name, err)
+	}
 	var entries []Entry
 	if err == nil {
 		entries, err = Parse(&secret)
 	}
 	if err != nil {
 		s.logOnce(name, err.Error())
-		return nil
+		return cachedSecret{}, nil
 	}
 	s.logOnce(name, "")
-	s.remember(name, cachedSecret{entries: entries, until: now.Add(secretTTL)}, now)
-	return entries
+	source, _, _ := strings.Cut(secret.Annotations[v1beta1.SecretSourceAnnotation], "/")
+	read := cachedSecret{entries: entries, source: source, until: now.Add(secretTTL)}
+	s.remember(name, read, now)
+	return read, nil
 }
 
 func (s *Source) remember(name string, now cachedSecret, at time.Time) {

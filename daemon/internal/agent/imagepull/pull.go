@@ -29,16 +29,16 @@ const (
 // errDeadline ends a pull: the time of spec.images[].tags[].pullPolicy.activeDeadlineSeconds is over.
 var errDeadline = errors.New("pulling exceeds the activeDeadlineSeconds")
 
-// notStartedError means that a pull was not started because the runtime was unavailable.
+// notStartedError means that a pull was not started because the runtime or the API server was unavailable.
 type notStartedError struct{ error }
 
 func (e notStartedError) Unwrap() error { return e.error }
 
 // Credentials finds credentials for registries.
 type Credentials interface {
-	// For returns the credentials for an image, the most specific first. None means that the image is pulled
-	// anonymously.
-	For(ctx context.Context, image string, secrets []v1beta1.SecretReference) []cri.Auth
+	// For returns the credentials for an image that objects of the namespaces want, the most specific first. None means
+	// that the image is pulled anonymously. An error says nothing about the image.
+	For(ctx context.Context, image string, secrets []v1beta1.SecretReference, namespaces []string) ([]cri.Auth, error)
 }
 
 // puller pulls images into the runtime.
@@ -147,7 +147,14 @@ func (p *puller) try(ctx context.Context, r plan.PullRequest) (string, error) {
 // with some that all fail it is not tried: the registry could count that against the node.
 func (p *puller) pullWithCredentials(ctx context.Context, runtime *cri.Runtime, reference string, r plan.PullRequest) error {
 	pull := cri.Pull{Reference: reference, Sandbox: p.sandbox(r)}
-	all := p.credentials.For(ctx, reference, r.Secrets)
+	namespaces := make([]string, len(r.Owners))
+	for i := range r.Owners {
+		namespaces[i] = r.Owners[i].Namespace
+	}
+	all, err := p.credentials.For(ctx, reference, r.Secrets, namespaces)
+	if err != nil {
+		return notStartedError{err}
+	}
 	if len(all) == 0 {
 		return runtime.Pull(ctx, pull)
 	}
