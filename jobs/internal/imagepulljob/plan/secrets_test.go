@@ -144,3 +144,8 @@ func TestNamesOfCopiesFit(t *testing.T) {
 		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{source.Name: source}}, Now: now})
 	assert.Len(t, p.Steps[0].Actions[0].Object.GetName(), 253)
 }
+
+// Node agents know whose a copy is by this annotation.
+func TestAgentsReadTheSourceOfCopies(t *testing.T) {
+	assert.Equal(t, nodeimage.SecretSourceAnnotation, v1beta1.SecretSourceAnnotation)
+}
