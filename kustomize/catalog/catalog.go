@@ -27,6 +27,9 @@ const All = "all"
 // Namespace is where operators run.
 const Namespace = "flotilla-system"
 
+// Registry is where a release has pushed its images; empty in a build that is none.
+var Registry string //nolint:gochecknoglobals // the linker sets it
+
 // Feature is an operator that can be installed by itself.
 type Feature struct {
 	// Name is the folder of its module.

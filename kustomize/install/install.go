@@ -61,7 +61,7 @@ older manifests over newer ones.
 			if err != nil {
 				return cli.MisuseErrorf("%s", err)
 			}
-			for _, flag := range []string{"registry", "only-namespace"} {
+			for _, flag := range []string{"registry", "only-namespace", "image-pull-secret"} {
 				if given := command.Flags().Lookup(flag); given.Changed && given.Value.String() == "" {
 					return cli.MisuseErrorf("--%s is empty: to set it back, give --defaults and all that is to stay", flag)
 				}
@@ -159,8 +159,14 @@ type part struct {
 
 func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientGetter, features []catalog.Feature) error {
 	if i.dryRun == dryRunClient {
+		if err := i.settings.FromSomewhere(); err != nil {
+			return err
+		}
 		parts, err := parts(features, func(catalog.Feature) (Settings, error) { return i.settings, nil })
 		if err != nil {
+			return err
+		}
+		if err := checkPatches(i.settings.Patches, parts); err != nil {
 			return err
 		}
 		return printAll(i.streams.Out, parts)
@@ -176,12 +182,15 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	parts, err := parts(features, func(feature catalog.Feature) (Settings, error) {
 		settings, err := i.recall(ctx, cluster, feature)
 		chosen = append(chosen, settings)
-		return settings, err
+		return settings, errors.Join(err, settings.FromSomewhere())
 	})
 	if apierrors.IsForbidden(err) {
 		return errors.Join(err, i.checkRights(ctx, cluster, features))
 	}
 	if err != nil {
+		return err
+	}
+	if err := checkPatches(i.settings.Patches, parts); err != nil {
 		return err
 	}
 	var all []*unstructured.Unstructured

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/render"
@@ -80,8 +81,8 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	assert.Equal(t, cli.Done, code, output)
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff", "--defaults")
 	assert.Equal(t, cli.NotSo, code)
-	image := "flotilla/cloneset-manager:" + selected(t, "cloneset")[0].Version
-	assert.Contains(t, output, fmt.Sprintf("%q -> %q", "registry.example/"+image, image))
+	image := "/flotilla/cloneset-manager:" + selected(t, "cloneset")[0].Version
+	assert.Contains(t, output, fmt.Sprintf("%q -> %q", "registry.example"+image, "release.example"+image))
 
 	label := func(version string) {
 		_, err := client.Resource(definitions).Patch(t.Context(), "clonesets.apps.kruise.io", types.MergePatchType,
@@ -265,6 +266,7 @@ func TestInstallOverOverlaysThatKubectlHasApplied(t *testing.T) {
 	for _, feature := range features {
 		manifests, err := renderer.Build(tree, "kustomize/overlays/"+feature)
 		require.NoError(t, err)
+		manifests = bytes.ReplaceAll(manifests, []byte("image: flotilla/"), []byte("image: "+catalog.Registry+"/flotilla/")) // as in the files of a release
 		for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
 			object := &unstructured.Unstructured{}
 			if err := documents.Decode(object); errors.Is(err, io.EOF) {

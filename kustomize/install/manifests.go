@@ -33,12 +33,13 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 		Labels: []types.Label{{Pairs: map[string]string{
 			"app.kubernetes.io/managed-by": "flotilla",
 			"app.kubernetes.io/part-of":    "flotilla",
-			"app.kubernetes.io/version":    label(settings.version(feature)),
+			"app.kubernetes.io/version":    settings.label(feature),
 		}}},
 	}
+	tag, digest := settings.tag(feature)
 	for _, name := range feature.Images {
 		kustomization.Images = append(kustomization.Images, types.Image{
-			Name: name, NewName: settings.image(name), NewTag: settings.version(feature),
+			Name: name, NewName: settings.image(name), NewTag: tag, Digest: digest,
 		})
 	}
 	for _, component := range settings.Components {
@@ -59,16 +60,11 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 				gate.Name, gate.On),
 		})
 	}
+	kustomization.Patches = append(kustomization.Patches, settings.patches()...)
 	if settings.OnlyNamespace != "" {
 		restrict(&kustomization, settings.OnlyNamespace)
 	}
 	return kustomization
-}
-
-// label returns a tag as the value of a label: a digest or a long tag would be refused.
-func label(tag string) string {
-	const most = 63
-	return tag[:min(len(tag), most)]
 }
 
 // Manifests renders the objects of a feature with the settings, which the manager's Deployment remembers.
@@ -90,6 +86,7 @@ func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unst
 	}
 	dropEmptyArguments(objects)
 	mark(objects, feature)
+	settings.Patches = patchesOf(settings.Patches, objects)
 	if err := remember(objects, feature, settings); err != nil {
 		return nil, err
 	}

@@ -25,11 +25,16 @@ type memory struct {
 	Manifests  string   `json:"manifests,omitempty"`
 	Components []string `json:"components,omitempty"`
 	Gates      []Gate   `json:"gates,omitempty"`
+	PullSecret string   `json:"imagePullSecret,omitempty"`
+	Patches    []string `json:"patches,omitempty"`
 }
 
 // remember writes the settings down in the manager's Deployment. Without any, nothing is written.
 func remember(objects []*unstructured.Unstructured, feature catalog.Feature, settings Settings) error {
-	kept := memory{Registry: settings.Registry, Components: settings.componentsFor(feature), Gates: settings.Gates[feature.Name]}
+	kept := memory{
+		Registry: settings.Registry, Components: settings.componentsFor(feature), Gates: settings.Gates[feature.Name],
+		PullSecret: settings.PullSecret, Patches: settings.Patches,
+	}
 	if tag, chosen := settings.Versions[feature.Name]; chosen {
 		kept.Version, kept.Manifests = tag, feature.Version
 	}
@@ -69,7 +74,7 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 		return Settings{}, nil, fmt.Errorf("read with which settings %s was installed (--defaults begins without them): annotation %s of %s: %w",
 			feature.Name, SettingsAnnotation, apply.Describe(manager), err)
 	}
-	earlier.Registry = kept.Registry
+	earlier.Registry, earlier.PullSecret, earlier.Patches = kept.Registry, kept.PullSecret, kept.Patches
 	if len(kept.Gates) > 0 {
 		earlier.Gates = map[string][]Gate{feature.Name: kept.Gates}
 	}
@@ -95,7 +100,13 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	merged := Settings{
 		Registry: s.Registry, Versions: map[string]string{}, Gates: map[string][]Gate{}, OnlyNamespace: s.OnlyNamespace,
-		Components: slices.Clone(earlier.Components),
+		Components: slices.Clone(earlier.Components), PullSecret: s.PullSecret, Patches: s.Patches,
+	}
+	if merged.PullSecret == "" {
+		merged.PullSecret = earlier.PullSecret
+	}
+	if len(merged.Patches) == 0 {
+		merged.Patches = earlier.Patches
 	}
 	if merged.Registry == "" {
 		merged.Registry = earlier.Registry
@@ -152,6 +163,13 @@ func (s Settings) flags(feature catalog.Feature) []string {
 	}
 	for _, gate := range s.Gates[feature.Name] {
 		all = append(all, fmt.Sprintf("--feature-gates=%s=%t", gate.Name, gate.On))
+	}
+	if s.PullSecret != "" {
+		all = append(all, "--image-pull-secret="+s.PullSecret)
+	}
+	for _, patch := range s.Patches {
+		to := target(patch)
+		all = append(all, fmt.Sprintf("--patch=(%s %s)", to.GetKind(), to.GetName()))
 	}
 	if s.OnlyNamespace != "" {
 		all = append(all, "--only-namespace="+s.OnlyNamespace)

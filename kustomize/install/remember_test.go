@@ -136,7 +136,7 @@ func TestSettingsAreKept(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--diff", "--defaults")
 	assert.Equal(t, cli.NotSo, code, output)
 	assert.NotContains(t, output, "keeps")
-	assert.Contains(t, output, `"registry.example/flotilla/jobs-manager:`+tag+`" -> "flotilla/jobs-manager:`)
+	assert.Contains(t, output, `"registry.example/flotilla/jobs-manager:`+tag+`" -> "release.example/flotilla/jobs-manager:`)
 	assert.Contains(t, output, `- metadata.annotations: {"`+install.SettingsAnnotation)
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--registry", "")
 	assert.Equal(t, cli.Misused, code)

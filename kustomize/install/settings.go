@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 type Settings struct {
 	// Registry is put before the names of images; empty leaves them as they are.
 	Registry string
-	// Versions are the tags of images by feature.
+	// Versions are the tags of images by feature, each a tag, a digest or TAG@DIGEST.
 	Versions map[string]string
 	// Components are names of shared components and of components of features.
 	Components []string
@@ -26,6 +27,10 @@ type Settings struct {
 	Gates map[string][]Gate
 	// OnlyNamespace is the namespace that managers are restricted to; empty for none.
 	OnlyNamespace string
+	// PullSecret is the Secret in the operators' namespace with which nodes pull images; empty for none.
+	PullSecret string
+	// Patches are strategic merge patches of objects of the manifests, one document each.
+	Patches []string
 }
 
 // Gate is a feature gate that is set.
@@ -41,14 +46,19 @@ type Choices struct {
 	Components    []string
 	Gates         []string
 	OnlyNamespace string
+	PullSecret    string
+	// Patches are the names of files with patches.
+	Patches []string
 }
 
 // AddTo adds the flags.
 func (c *Choices) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&c.Registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
-	set.StringSliceVar(&c.Versions, "version", nil, "Tag of the images, for all features or as FEATURE=TAG.")
+	set.StringSliceVar(&c.Versions, "version", nil, "Tag of the images, or TAG@DIGEST, for all features or as FEATURE=TAG.")
 	set.StringSliceVar(&c.Components, "component", nil, "What to add: "+strings.Join(Shared(), ", ")+", or a component of a feature.")
 	set.StringSliceVar(&c.Gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true.")
+	set.StringVar(&c.PullSecret, "image-pull-secret", "", "Secret in namespace "+Namespace+" with which nodes pull the images.")
+	set.StringArrayVar(&c.Patches, "patch", nil, "File with strategic merge patches of objects of the manifests, as kustomize has them.")
 	set.StringVar(&c.OnlyNamespace, "only-namespace", "", "Restrict managers to the objects of this namespace, and their rights.")
 }
 
@@ -62,8 +72,18 @@ func Shared() []string {
 // feature that is installed. Errors are misuse.
 func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	settings := Settings{
-		Registry: strings.TrimSuffix(choices.Registry, "/"), Versions: map[string]string{}, Components: choices.Components,
-		Gates: map[string][]Gate{}, OnlyNamespace: choices.OnlyNamespace,
+		Versions: map[string]string{}, Components: choices.Components, Gates: map[string][]Gate{},
+		OnlyNamespace: choices.OnlyNamespace, PullSecret: choices.PullSecret,
+	}
+	var err error
+	if settings.Registry, err = checkRegistry(choices.Registry); err != nil {
+		return settings, err
+	}
+	if faults := validation.IsDNS1123Subdomain(choices.PullSecret); choices.PullSecret != "" && len(faults) > 0 {
+		return settings, cli.MisuseErrorf("--image-pull-secret %s: %s", choices.PullSecret, faults[0])
+	}
+	if settings.Patches, err = readPatches(choices.Patches); err != nil {
+		return settings, err
 	}
 	if err := checkNamespace(choices.OnlyNamespace); err != nil {
 		return settings, err
@@ -107,13 +127,20 @@ func (s *Settings) addVersion(features []catalog.Feature, text string) error {
 	if tag == "" {
 		return cli.MisuseErrorf("--version %s names no version", text)
 	}
+	plain, digest, err := splitVersion(tag)
+	if err != nil {
+		return err
+	}
 	found := false
 	for _, feature := range features {
 		if name != catalog.All && name != feature.Name {
 			continue
 		}
 		found = true
-		if !sameMinor(tag, feature.Version) {
+		if digest != "" && len(feature.Images) > 1 {
+			return cli.MisuseErrorf("--version %s: %s has %d images, and a digest names one; use a tag, or --patch", text, feature.Name, len(feature.Images))
+		}
+		if !sameMinor(plain, feature.Version) {
 			return cli.MisuseErrorf("this command has the manifests of %s %s, and %s is another minor version: use the command of that version",
 				feature.Name, feature.Version, tag)
 		}
@@ -174,18 +201,20 @@ func Everything(feature catalog.Feature) Settings {
 	return Settings{Components: feature.Components}
 }
 
-// version returns the tag of the images of a feature.
-func (s Settings) version(feature catalog.Feature) string {
-	if tag, ok := s.Versions[feature.Name]; ok {
-		return tag
-	}
-	return feature.Version
-}
-
 // image returns where an image of the manifests is pulled from.
 func (s Settings) image(name string) string {
-	if s.Registry == "" {
+	registry := cmp.Or(s.Registry, catalog.Registry)
+	if registry == "" {
 		return name
 	}
-	return fmt.Sprintf("%s/%s", s.Registry, name)
+	return fmt.Sprintf("%s/%s", registry, name)
+}
+
+// FromSomewhere refuses settings by which nodes would pull images that are nobody's of this project: a build that is no
+// release knows no registry.
+func (s Settings) FromSomewhere() error {
+	if cmp.Or(s.Registry, catalog.Registry) == "" {
+		return cli.MisuseErrorf("this command is no release and knows no registry of the images: --registry REGISTRY, where nodes find REGISTRY/flotilla/FEATURE-manager")
+	}
+	return nil
 }

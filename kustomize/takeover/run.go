@@ -108,6 +108,9 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	if err := wholeCluster(replacement.Settings); err != nil {
 		return nil, err
 	}
+	if err := replacement.Settings.FromSomewhere(); err != nil && !t.back {
+		return nil, err
+	}
 	manifests, err := install.Manifests(feature, replacement.Settings)
 	if err != nil {
 		return nil, err

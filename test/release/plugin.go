@@ -114,7 +114,8 @@ func (o Options) plugin(ctx context.Context, r Release) error {
 // command compiles the command for a machine.
 func (o Options) command(ctx context.Context, r Release, system, architecture string) ([]byte, error) {
 	out := filepath.Join(o.Root, "bin", "plugin", system+"_"+architecture, plugin)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.release="+r.To, "-o", out, "./cmd/flotilla")
+	flags := "-s -w -X main.release=" + r.To + " -X github.com/flotilla-project/flotilla/kustomize/catalog.Registry=" + o.Registry
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, "./cmd/flotilla")
 	build.Dir = filepath.Join(o.Root, r.Module)
 	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture)
 	if message, err := build.CombinedOutput(); err != nil {

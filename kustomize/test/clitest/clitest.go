@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
 
@@ -34,6 +35,7 @@ var Nobody string //nolint:gochecknoglobals // set for all tests of a package
 func Main(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	catalog.Registry = "release.example" // as in a release
 	if os.Getenv(assets) == "" {
 		return m.Run()
 	}
