@@ -98,12 +98,17 @@ func (p *pass) isProven() bool {
 	})
 }
 
-// underWay are the pods in the range of the update that are on their way to it, and not available, also those of the update
-// revision that lack a volume.
+// underWay are the pods on their way to the update revision, and not available, also those of it that lack a volume; of
+// pods outside the range of the update the ones that were made with it.
 func (p *pass) underWay() []*pod {
 	var all []*pod
 	for _, o := range p.targets {
 		if o.Terminating || o.updated && o.outOfService() {
+			all = append(all, o)
+		}
+	}
+	for i := range p.slots {
+		if o := p.slots[i].pod; o != nil && !o.inRange && o.updated && o.outOfService() {
 			all = append(all, o)
 		}
 	}

@@ -105,6 +105,7 @@ func TestBrokenPodsAreReplacedFirst(t *testing.T) {
 		{"a missing one that scaling may not add holds up none", given(t, 4, scaleUnavailable("1")).old(span(0, 2), unready), []string{"delete 2"}},
 		{"not below the partition", given(t, 3, partition(1)).old(at(0), unready).old(at(1, 2)), []string{}},
 		{"one that has the update already is waited for", given(t, 3).old(span(0, 1)).updated(at(2), unready), []string{}},
+		{"below the partition, too", given(t, 3, partition(1)).updated(at(0), unready).old(at(1, 2), unready), []string{}},
 		{"not while paused", given(t, 3, paused(true)).old(span(0, 2), unready), []string{}},
 		{"in order, the one that holds up the others", given(t, 3, inOrder()).old(at(0)).old(span(1, 2), unready), []string{"delete 1"}},
 		{"in order, the first revision is faulty", given(t, 3, inOrder()).old(at(0), unready), []string{"delete 0"}},
