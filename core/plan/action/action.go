@@ -71,7 +71,7 @@ type Action struct {
 	LaterPatches []Patch
 	// DryRun sends the writes that could be refused too late as server-side dry runs before anything is written: the
 	// Object of a create that has Prerequisites, all patches but the first, and LaterPatches. If a dry run is refused, so
-	// is the action.
+	// is the action. So are actions of a purpose that was refused; a plan may want it of others.
 	DryRun bool
 	// RefusedBefore is true if the server has refused the action before.
 	RefusedBefore bool

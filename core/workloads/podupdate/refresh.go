@@ -50,16 +50,7 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 		w.explainHook(o)
 		return found
 	}
-	a := changed(c, "Refresh", describe(o, c))
-	if leavesService(c) {
-		a.LaterPatches = slices.Concat(w.onceOut(o, inplace.BeginGrace), w.onceOut(o, inplace.Next))
-	}
-	if len(a.LaterPatches) > 0 || progress.Reason == inplace.ReasonBatch || inplace.IsPlanned(o.Pod) {
-		a.Verb = action.UpdateInPlace // whatever it writes: what is refused of an update is one purpose
-	}
-	if a.Verb == action.UpdateInPlace {
-		a.Revision = o.Revision
-	}
+	a := w.refreshing(o, c, progress)
 	if a.Verb == action.UpdateInPlace || staysOut(c) {
 		if back, waits := w.awaits(o, &a); waits {
 			found.Action = back
@@ -71,6 +62,22 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	found.Action = &a
 	return found
+}
+
+// refreshing is the action that writes the change. All that an update writes is one purpose, whatever it is, so that one
+// that is refused and the one that takes the pod out of service for it again are known to belong together.
+func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress inplace.Progress) action.Action {
+	a := changed(c, "Refresh", describe(o, c))
+	if leavesService(c) {
+		a.LaterPatches = slices.Concat(w.onceOut(o, inplace.BeginGrace), w.onceOut(o, inplace.Next))
+	}
+	if len(a.LaterPatches) > 0 || progress.Reason == inplace.ReasonBatch || inplace.IsPlanned(o.Pod) {
+		a.Verb = action.UpdateInPlace
+	}
+	if a.Verb == action.UpdateInPlace {
+		a.Revision = o.Revision
+	}
+	return a
 }
 
 // awaits reports whether the next containers of the pod have to wait because they, or the like of them, were refused;
