@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,6 +25,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/marks"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget"
 )
@@ -38,6 +40,10 @@ type settings struct {
 	logPath string
 	// scope is the set of namespaces whose pods are cached.
 	scope *scope.Scope
+
+	once   sync.Once
+	ledger *ledger.Ledger
+	err    error
 }
 
 func newSettings() *settings { return &settings{scope: scope.New(clock.RealClock{})} }
@@ -100,9 +106,14 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return err
 	}
+	shared, err := s.sharedLedger(env)
+	if err != nil {
+		return err
+	}
 	covers, chosen := cover.Reader{Targets: reader, Owning: cover.NewOwning(env.Clock)}, make(chan event.GenericEvent)
 	err = podunavailablebudget.SetUp(ctx, env.Manager, podunavailablebudget.Options{
 		Settings: env.Settings(podunavailablebudget.ControllerName, s.workers), Cover: covers, IsComplete: s.scope.Complete, Chosen: chosen,
+		Through: shared.Through,
 	})
 	if err != nil {
 		return fmt.Errorf("set up budgets: %w", err)
@@ -120,6 +131,25 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		return fmt.Errorf("set up marks of namespaces: %w", err)
 	}
 	return nil
+}
+
+// sharedLedger returns the ledger, which the controller and the webhooks of a process share.
+func (s *settings) sharedLedger(env *manager.Environment) (*ledger.Ledger, error) {
+	s.once.Do(func() {
+		const part = "admission"
+		live, err := env.APIReader(part)
+		if err != nil {
+			s.err = fmt.Errorf("make a reader for the ledger: %w", err)
+			return
+		}
+		writer, err := env.Client(part)
+		if err != nil {
+			s.err = fmt.Errorf("make a client for the ledger: %w", err)
+			return
+		}
+		s.ledger = &ledger.Ledger{Client: writer, Live: live, Clock: env.Clock}
+	})
+	return s.ledger, s.err
 }
 
 // newTargets returns a reader of workloads of any kind, which asks the server as that part of the operator. pause is the

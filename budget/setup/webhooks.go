@@ -22,7 +22,6 @@ import (
 	budgetadmission "github.com/flotilla-project/flotilla/budget/internal/admission"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
-	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -54,9 +53,9 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
 	}
-	writer, err := env.Client(part)
+	shared, err := s.sharedLedger(env)
 	if err != nil {
-		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
+		return manager.Webhooks{}, err
 	}
 	if err := s.limit(env); err != nil {
 		return manager.Webhooks{}, err
@@ -73,7 +72,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	covers := cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
 	pods := budgetadmission.Pods{
 		Cover:  covers,
-		Ledger: &ledger.Ledger{Client: writer, Live: live, Clock: env.Clock},
+		Ledger: shared,
 		Live:   limitedReader{Reader: live, limiter: rate.NewLimiter(readsPerSecond, readsAtOnce)},
 		Gates:  env.Options.FeatureGates, Refused: refused,
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
 )
 
 const (
@@ -46,6 +47,10 @@ type settings struct {
 	once   sync.Once
 	shared *workloads.Reader
 	err    error
+
+	keeping   sync.Once
+	keeper    *admission.Keeper
+	keeperErr error
 }
 
 // Operator returns the manager of WorkloadSpread.
@@ -106,6 +111,26 @@ func (s *settings) workloads(ctx context.Context, env *manager.Environment) (*wo
 	return s.shared, s.err
 }
 
+// sharedKeeper returns the keeper of places, which controller and webhooks share.
+func (s *settings) sharedKeeper(env *manager.Environment) (*admission.Keeper, error) {
+	s.keeping.Do(func() {
+		const part = "admission"
+		live, err := env.APIReader(part)
+		if err != nil {
+			s.keeperErr = fmt.Errorf("make a reader for the places: %w", err)
+			return
+		}
+		writer, err := env.Client(part)
+		if err != nil {
+			s.keeperErr = fmt.Errorf("make a client for the places: %w", err)
+			return
+		}
+		cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
+		s.keeper = &admission.Keeper{Cached: cachedBy[v1beta1.WorkloadSpread](cached), Live: live, Writer: writer, Clock: env.Clock}
+	})
+	return s.keeper, s.keeperErr
+}
+
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if !env.Options.FeatureGates.Enabled(features.WorkloadSpread) {
 		return nil
@@ -117,9 +142,13 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err := s.limit(env); err != nil {
 		return err
 	}
+	keeper, err := s.sharedKeeper(env)
+	if err != nil {
+		return err
+	}
 	err = workloadspread.SetUp(ctx, env.Manager, workloadspread.Options{
 		Settings:  env.Settings(workloadspread.ControllerName, s.workers),
-		Workloads: reader, IsComplete: s.scope.Complete, Versioned: s.versioned.kinds, Pause: s.pause,
+		Workloads: reader, IsComplete: s.scope.Complete, Versioned: s.versioned.kinds, Pause: s.pause, Through: keeper.Through,
 	})
 	if err != nil {
 		return fmt.Errorf("set up workload spreads: %w", err)

@@ -44,6 +44,10 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 	if err := s.limit(env); err != nil {
 		return manager.Webhooks{}, err
 	}
+	keeper, err := s.sharedKeeper(env)
+	if err != nil {
+		return manager.Webhooks{}, err
+	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
 	const label marks.Label = v1beta1.NamespaceLabel
 	namespaces := cachedBy[corev1.Namespace](cached)
@@ -67,9 +71,7 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 			}
 			return fastclient.All[corev1.Pod](ctx, cached, namespace)
 		},
-		Keeper: &spreadadmission.Keeper{
-			Cached: cachedBy[v1beta1.WorkloadSpread](cached), Live: live, Writer: writer, Clock: env.Clock,
-		},
+		Keeper: keeper,
 	}
 	marker := &marks.Marker{Label: label, Writer: writer, Cached: namespaces, Clock: env.Clock}
 	kind := (&spreadadmission.Spreads{

@@ -29,6 +29,7 @@ type reconciler struct {
 	workloads  *workloads
 	isComplete func(namespace string) bool
 	chosen     chan<- event.GenericEvent
+	through    func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
 // Reconcile runs one pass over a budget.
@@ -60,12 +61,8 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		case <-ctx.Done():
 		}
 	}
-	pass := base.Pass{Object: snap.Budget, Plan: todo.Plan, Err: todo.Err}
-	pass.Status = func(action.Failures) client.Object {
-		after := snap.Budget.DeepCopy()
-		after.Status = todo.Status
-		return after
-	}
+	pass := passOf(snap, todo)
+	pass.Through = r.through
 	for _, pod := range todo.Undone {
 		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: pod, Events: []action.Notice{{
 			Type: corev1.EventTypeWarning, Reason: plan.EventNotDeleted, WithStatus: true,
@@ -73,6 +70,31 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		}}})
 	}
 	return pass, nil
+}
+
+// passOf is the pass that carries out a plan. Admission writes the same status.
+func passOf(snap plan.Snapshot, todo plan.Plan) base.Pass {
+	return base.Pass{
+		Object: snap.Budget, Plan: todo.Plan, Err: todo.Err,
+		Status: func(action.Failures) client.Object { return withStatus(snap.Budget, todo.Status) },
+		Renew: func(newer client.Object) (client.Object, []action.Notice) {
+			b, ok := newer.(*v1beta1.PodUnavailableBudget)
+			if !ok {
+				return nil, nil
+			}
+			renewed, ok := snap.Renew(b)
+			if !ok {
+				return nil, nil
+			}
+			return withStatus(b, renewed.Status), renewed.Notices
+		},
+	}
+}
+
+func withStatus(b *v1beta1.PodUnavailableBudget, status v1beta1.PodUnavailableBudgetStatus) client.Object {
+	after := b.DeepCopy()
+	after.Status = status
+	return after
 }
 
 // drifts reports whether the replicas of one of the workloads can change without an event.

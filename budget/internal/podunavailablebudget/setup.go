@@ -42,6 +42,8 @@ type Options struct {
 	// Chosen, which somebody must read, gets the budgets after each pass whose targets may say in their status which pods
 	// they have.
 	Chosen chan<- event.GenericEvent
+	// Through writes statuses together with the grants that wait to be recorded, as base.Pass has it.
+	Through func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
 // SetUp adds the controller to the manager: events of a budget wake it, and those of pods and workloads that concern it.
@@ -57,7 +59,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	o.Cover.Cache = b.Reader
 	r := &reconciler{
 		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, workloads: newWorkloads(mgr),
-		isComplete: o.IsComplete, chosen: o.Chosen,
+		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
 	}
 	b.AddMemories(r.memory, r.workloads)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {

@@ -37,6 +37,10 @@ type Pass struct {
 	// somebody else who writes that status was first. Nil means that all must be read anew. It must be quick, since others
 	// go on writing.
 	Renew func(newer client.Object) (client.Object, []action.Notice)
+	// Through, unless nil, writes the status by the queue of those who write it in this process, in place of the
+	// controller's own client. It needs Renew. It returns the object as it was written, nil if the status was the same; its
+	// errors are those of ledger.Ledger.
+	Through func(ctx context.Context, object client.Object, next func(newest client.Object) client.Object) (client.Object, error)
 	// OtherNotices are notices about other objects.
 	OtherNotices []Notices
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/controllers/ledger"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -53,6 +54,9 @@ func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Obj
 
 // writeStatus writes the status, and again from the newest version of the object while others are first.
 func (c *Controller) writeStatus(ctx context.Context, p *Pass, after client.Object) (wrote bool, err error) {
+	if p.Through != nil && p.Renew != nil {
+		return c.writeThrough(ctx, p, after)
+	}
 	before := p.Object
 	for range statusAttempts {
 		wrote, err = c.Status.Patch(ctx, before, after)
@@ -74,6 +78,33 @@ func (c *Controller) writeStatus(ctx context.Context, p *Pass, after client.Obje
 		before, after, p.Plan.Notices = newer, next, notices
 	}
 	return false, err
+}
+
+// writeThrough writes the status by the queue of those who write it in this process.
+func (c *Controller) writeThrough(ctx context.Context, p *Pass, after client.Object) (wrote bool, err error) {
+	notices := p.Plan.Notices
+	written, err := p.Through(ctx, p.Object, func(newest client.Object) client.Object {
+		if newest.GetResourceVersion() == p.Object.GetResourceVersion() {
+			return after
+		}
+		next, of := p.Renew(newest)
+		notices = of
+		return next
+	})
+	switch {
+	case errors.Is(err, ledger.ErrGone):
+		return false, nil
+	case errors.Is(err, ledger.ErrOutdated):
+		return false, errOvertaken
+	case err != nil:
+		return false, err
+	}
+	p.Plan.Notices = notices
+	if written == nil {
+		return false, nil
+	}
+	c.Status.Recorder.Written(client.ObjectKeyFromObject(p.Object), written)
+	return true, nil
 }
 
 // newest returns the object as the server has it if that is another version. It is nil if nobody has written the object

@@ -64,6 +64,12 @@ func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, e
 	return true, nil
 }
 
+// Equal reports whether two objects have the same status, as the server has it.
+func Equal(a, b client.Object) bool {
+	change, err := difference(a, b)
+	return err == nil && change == nil
+}
+
 // difference returns the merge patch from one status to the other, or nil when they are equal.
 func difference(before, after client.Object) ([]byte, error) {
 	from, err := statusOf(before)

@@ -32,6 +32,7 @@ type reconciler struct {
 	owners     *owners
 	sights     *sights
 	meter      *meter
+	through    func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
 // Reconcile runs one pass over a WorkloadSpread.
@@ -58,7 +59,9 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	todo := plan.Compute(snap)
 	todo.RequeueWithin(again)
 	r.meter.show(key, todo.Numbers())
-	return passOf(snap.Spread, todo), nil
+	p := passOf(snap.Spread, todo)
+	p.Through = r.through
+	return p, nil
 }
 
 // wait is a pass that comes again once the cache may have the pods.

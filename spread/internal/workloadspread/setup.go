@@ -39,6 +39,8 @@ type Options struct {
 	Pause time.Duration
 	// IsComplete reports whether the cache has the pods of a namespace.
 	IsComplete func(namespace string) bool
+	// Through writes statuses together with the places that wait to be written, as base.Pass has it.
+	Through func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
 // SetUp adds the controller to the manager, whose cache must hold pods as Pods and ConfigMaps as Allowances say.
@@ -59,7 +61,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	r := &reconciler{
 		Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, isComplete: o.IsComplete,
-		owners: newOwners(), sights: newSights(), meter: newMeter(),
+		owners: newOwners(), sights: newSights(), meter: newMeter(), through: o.Through,
 	}
 	b.AddMemories(r.owners, r.sights, r.meter)
 	made, err := ctrl.NewControllerManagedBy(mgr).

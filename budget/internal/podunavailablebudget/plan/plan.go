@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ type Snapshot struct {
 	Replacements Replacements
 	Now          time.Time
 	Refusals     action.Refusals
+
+	later map[entry]bool // granted since all else was read
 }
 
 // Plan is what follows from a snapshot.
@@ -64,6 +67,30 @@ func Compute(s Snapshot) Plan {
 		p.tell(len(pods))
 	}
 	return p
+}
+
+// Renew returns the plan for a newer version of the budget, in which admission has granted disruptions since the snapshot was
+// read. ok is false if somebody has ended grants or edited the budget: the pods must be read anew then.
+func (s Snapshot) Renew(newer *v1beta1.PodUnavailableBudget) (p Plan, ok bool) {
+	if newer.Generation != s.Budget.Generation || !maps.Equal(newer.Annotations, s.Budget.Annotations) {
+		return Plan{}, false
+	}
+	known := map[entry]Grant{}
+	for _, g := range Grants(&s.Budget.Status) {
+		known[g.entry()] = g
+	}
+	s.later = map[entry]bool{}
+	for _, g := range Grants(&newer.Status) {
+		if known[g.entry()] != g {
+			s.later[g.entry()] = true
+		}
+		delete(known, g.entry())
+	}
+	if len(known) > 0 {
+		return Plan{}, false
+	}
+	s.Budget = newer
+	return Compute(s), true
 }
 
 // LookAt returns the names of pods that the server must be asked about before a grant is dropped: the caches may lag.
@@ -107,6 +134,10 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 		byName[pod.Name] = pod
 	}
 	for _, g := range Grants(&s.Budget.Status) {
+		if s.later[g.entry()] {
+			p.RequeueWithin(askAgain)
+			continue
+		}
 		pod := byName[g.Pod]
 		if looked := s.Looks[g.Pod].Pod; pod == nil && looked != nil && IsActive(looked) {
 			pod = looked // it is too young for the cache

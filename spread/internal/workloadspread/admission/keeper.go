@@ -2,58 +2,41 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/core/controllers/ledger"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
-const (
-	// batchTimeout is how long a group of requests may take; the API server waits a little longer.
-	batchTimeout = 4 * time.Second
-	// attempts is how often a group is written: another replica, or the controller, may have been first.
-	attempts = 8
-	// behindFor is how long the cache may take to show what was written, and behindEvery how often it is looked at.
-	behindFor   = 2 * time.Second
-	behindEvery = 20 * time.Millisecond
-	// lookups is how many pods are looked up at a time.
-	lookups = 10
-)
+// lookups is how many pods are looked up at a time.
+const lookups = 10
 
-// Keeper keeps the places of subsets. It is safe for concurrent use.
-//
-// Requests about one spread that come while a write is under way wait for it, and are then served together: N pods cost
-// far less than N writes. A write names the version that was counted from, so that of two writers one counts anew.
+// Keeper keeps the places of subsets, as core/controllers/ledger says. It is safe for concurrent use.
 type Keeper struct {
 	// Cached returns a spread from the cache, Live reads the server, Writer writes.
 	Cached func(context.Context, types.NamespacedName) (*v1beta1.WorkloadSpread, error)
 	Live   client.Reader
 	Writer client.Client
-	Clock  clock.Clock
+	Clock  clock.PassiveClock
 
-	mu     sync.Mutex
-	queues map[types.NamespacedName]*queue
+	once   sync.Once
+	shared *statuses
 }
 
-// queue has the requests about one spread.
-type queue struct {
-	waiting []*request
-	wake    chan struct{}           // tells of a request
-	last    *v1beta1.WorkloadSpread // as the server answered to the last write
-	written time.Time
-}
+type statuses = ledger.Ledger[v1beta1.WorkloadSpread, *request, *v1beta1.WorkloadSpread]
 
 // request is something to be entered in the books of a spread.
 type request struct {
@@ -61,91 +44,43 @@ type request struct {
 	pod      string // to be looked up before, empty for none
 	enter    func(b *plan.Books, gone func(pod string) bool)
 	counted  func(version string) map[string]int32 // as plan.Books have it; nil of a deletion
-	done     chan error
 }
 
 // Enter enters a request and returns when it is written, or need not be. enter may be called several times; the last
 // call counts. If the spread is gone the error satisfies apierrors.IsNotFound.
 func (k *Keeper) Enter(ctx context.Context, key types.NamespacedName, r request) error {
-	r.done = make(chan error, 1)
-	k.mu.Lock()
-	if k.queues == nil {
-		k.queues = map[types.NamespacedName]*queue{}
-	}
-	q, busy := k.queues[key]
-	if !busy {
-		q = &queue{wake: make(chan struct{}, 1)}
-		k.queues[key] = q
-	}
-	q.waiting = append(q.waiting, &r)
-	k.mu.Unlock()
-	if !busy {
-		go k.serve(context.WithoutCancel(ctx), key, q)
-	}
-	select {
-	case q.wake <- struct{}{}:
-	default: // it is told already
-	}
-	select {
-	case err := <-r.done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("wait for a place in workload spread %s: %w", key, ctx.Err())
-	}
-}
-
-// serve serves groups of requests until none waits and the cache shows what was written: the next request counts from
-// there.
-func (k *Keeper) serve(ctx context.Context, key types.NamespacedName, q *queue) {
-	for {
-		k.mu.Lock()
-		group := q.waiting
-		q.waiting = nil
-		if len(group) == 0 && !k.isAhead(ctx, key, q) {
-			delete(k.queues, key)
-			k.mu.Unlock()
-			return
-		}
-		k.mu.Unlock()
-		if len(group) == 0 {
-			select {
-			case <-q.wake:
-			case <-k.Clock.After(behindEvery):
-			}
-			continue
-		}
-		err := k.write(ctx, key, q, group)
-		for _, r := range group {
-			r.done <- err
-		}
-	}
-}
-
-// isAhead reports whether the cache is expected to show what was written, and does not yet.
-func (k *Keeper) isAhead(ctx context.Context, key types.NamespacedName, q *queue) bool {
-	if q.last == nil || k.Clock.Since(q.written) > behindFor {
-		return false
-	}
-	cached, err := k.Cached(ctx, key)
-	return err == nil && newer(cached, q.last) == q.last
-}
-
-// write enters a group of requests with one write.
-func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, group []*request) error {
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
-	defer cancel()
-	base, err := k.Cached(ctx, key)
+	spread, err := k.Cached(ctx, key)
 	if apierrors.IsNotFound(err) { // or it is too young for the cache
-		base = &v1beta1.WorkloadSpread{}
-		err = k.Live.Get(ctx, key, base)
+		spread = &v1beta1.WorkloadSpread{}
+		err = k.Live.Get(ctx, key, spread)
 	}
 	if err != nil {
 		return fmt.Errorf("get workload spread %s: %w", key, err)
 	}
-	base = newer(base, q.last)
-	isLive := false
-	pods := &lookup{live: k.Live, namespace: key.Namespace, known: map[string]bool{}}
-	for range attempts {
+	_, err = k.statuses().Ask(ctx, spread, &r)
+	if errors.Is(err, ledger.ErrGone) {
+		return apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("workloadspreads").GroupResource(), key.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("write the places of workload spread %s: %w", key, err)
+	}
+	return nil
+}
+
+// Through writes a status of the controller's together with what waits to be recorded.
+func (k *Keeper) Through(ctx context.Context, object client.Object, next func(client.Object) client.Object) (client.Object, error) {
+	return k.statuses().Through(ctx, object, next)
+}
+
+func (k *Keeper) statuses() *statuses {
+	k.once.Do(func() { k.shared = &statuses{Client: k.Writer, Live: k.Live, Clock: k.Clock, Decide: k.decide} })
+	return k.shared
+}
+
+// decide enters a group of requests.
+func (k *Keeper) decide(group []*request) func(context.Context, *v1beta1.WorkloadSpread) (ledger.Decision[*v1beta1.WorkloadSpread], error) {
+	pods := &lookup{live: k.Live, known: map[string]bool{}}
+	return func(ctx context.Context, base *v1beta1.WorkloadSpread) (d ledger.Decision[*v1beta1.WorkloadSpread], err error) {
 		pods.begin(ctx, base, group)
 		after := base.DeepCopy()
 		books := plan.Open(after, plan.Limits(after, replicasOf(group)))
@@ -154,43 +89,14 @@ func (k *Keeper) write(ctx context.Context, key types.NamespacedName, q *queue, 
 			r.enter(books, func(pod string) bool { return pods.gone(ctx, pod) })
 		}
 		if ctx.Err() != nil { // what was not answered counts as running: that is nothing to decide by
-			return fmt.Errorf("look up the pods of workload spread %s: %w", key, ctx.Err())
+			return d, fmt.Errorf("look up the pods of workload spread %s: %w", base.Name, ctx.Err())
 		}
-		if books.PassedOver() && !isLive { // somebody may have freed a place since
-			if base, err = k.read(ctx, key); err != nil {
-				return err
-			}
-			isLive = true
-			continue
+		d.Confirm = books.PassedOver() // somebody may have freed a place since
+		if books.Close() {
+			d.After = after
 		}
-		if !books.Close() {
-			return nil
-		}
-		err = k.Writer.Status().Patch(ctx, after, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
-		if err == nil {
-			q.last, q.written = after, k.Clock.Now()
-			return nil
-		}
-		if ctx.Err() != nil || !apierrors.IsConflict(err) && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-			break
-		}
-		// Somebody else was first, or the answer is lost: count anew from what the server has.
-		written := err
-		if base, err = k.read(ctx, key); err != nil {
-			return err
-		}
-		isLive, err = true, written
+		return d, nil
 	}
-	return fmt.Errorf("write the places of workload spread %s: %w", key, err)
-}
-
-// read reads a spread from the server.
-func (k *Keeper) read(ctx context.Context, key types.NamespacedName) (*v1beta1.WorkloadSpread, error) {
-	live := &v1beta1.WorkloadSpread{}
-	if err := k.Live.Get(ctx, key, live); err != nil {
-		return nil, fmt.Errorf("get workload spread %s: %w", key, err)
-	}
-	return live, nil
 }
 
 // replicasOf are the replicas that were read last.
@@ -213,17 +119,6 @@ func countedBy(group []*request) func(version string) map[string]int32 {
 	return nil
 }
 
-// newer returns the newer of two versions of an object, of which the second may be nil or of an older object.
-func newer(cached, written *v1beta1.WorkloadSpread) *v1beta1.WorkloadSpread {
-	if written == nil || written.UID != cached.UID {
-		return cached
-	}
-	if order, err := resourceversion.CompareResourceVersion(written.ResourceVersion, cached.ResourceVersion); err == nil && order > 0 {
-		return written
-	}
-	return cached
-}
-
 // lookup remembers which pods do not run any more. That lasts for all attempts of a group; what still ran is asked again.
 type lookup struct {
 	live      client.Reader
@@ -234,6 +129,7 @@ type lookup struct {
 
 // begin looks up the pods of requests after the spread was read: one that is active now was counted there.
 func (l *lookup) begin(ctx context.Context, base *v1beta1.WorkloadSpread, group []*request) {
+	l.namespace = base.Namespace
 	maps.DeleteFunc(l.known, func(_ string, gone bool) bool { return !gone })
 	var names []string
 	for _, r := range group {

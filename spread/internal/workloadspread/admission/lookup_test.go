@@ -58,7 +58,7 @@ func leavers(n int) *v1beta1.WorkloadSpread {
 // Many pods that are noted to go are looked up several at a time, and those that have gone once.
 func TestGonePodsAreAskedForOnce(t *testing.T) {
 	server := &counting{running: map[string]bool{"p005": true}}
-	l := &lookup{live: server, namespace: "shop", known: map[string]bool{}}
+	l := &lookup{live: server, known: map[string]bool{}}
 	base := leavers(100)
 	for range 3 {
 		l.begin(t.Context(), base, []*request{{pod: "p099"}})
@@ -80,6 +80,6 @@ func TestAGroupWithoutTimeDecidesNothing(t *testing.T) {
 	k.Live = &counting{Reader: k.Live, running: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := k.write(ctx, key, &queue{}, []*request{placing("new")})
+	_, err := k.decide([]*request{placing("new")})(ctx, full)
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -1,0 +1,7 @@
+// Package ledger records decisions about requests in the statuses of objects, before the requests are carried out.
+//
+// Requests about one object that arrive while its status is being written share the next write. A write names the version
+// that its decisions were made from, so that any number of processes can decide at the same time; after a conflict all of
+// its requests are decided again, from what the server has. Nothing that is only in memory grants anything. While the
+// server refuses the writes of an object, pauses between them grow, and only what needs no write is answered.
+package ledger
