@@ -52,6 +52,8 @@ type Options struct {
 	CacheSyncTimeout time.Duration
 	// WebhookInitializeTimeout is how long the process waits for the certificates at the start.
 	WebhookInitializeTimeout time.Duration
+	// WebhookLameDuck is how long webhooks are answered after the process was asked to end.
+	WebhookLameDuck time.Duration
 	process.Limits
 	// Retries is how soon controllers repeat passes that have failed.
 	Retries base.Retries
@@ -165,6 +167,7 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 	set.DurationVar(&o.SyncPeriod, "sync-period", 0, "Deliver all cached objects again so often; 0 means never.")
 	set.DurationVar(&o.CacheSyncTimeout, "controller-cache-sync-timeout", 2*time.Minute, "How long a controller waits for its caches.")
 	set.DurationVar(&o.WebhookInitializeTimeout, "webhook-initialize-timeout", 60*time.Second, "How long the certificates may take at the start.")
+	set.DurationVar(&o.WebhookLameDuck, "webhook-lame-duck", 5*time.Second, "How long webhooks are still answered after the process was asked to end, while the API server learns to call other replicas.")
 	o.Limits.AddFlags(set)
 	set.DurationVar(&o.Retries.BaseDelay, "rate-limiter-base-delay", 0, "Pause of an object after its first failed pass, which doubles with each more; 0 means 5ms.")
 	set.DurationVar(&o.Retries.MaxDelay, "rate-limiter-max-delay", 0, "Longest such pause; 0 means 1000s.")

@@ -37,6 +37,7 @@ func TestParseDefaults(t *testing.T) {
 	assert.Zero(t, options.QPS)
 	assert.Equal(t, 2*time.Minute, options.CacheSyncTimeout)
 	assert.Equal(t, time.Minute, options.WebhookInitializeTimeout)
+	assert.Equal(t, 5*time.Second, options.WebhookLameDuck)
 	assert.True(t, options.AllowPrivileged)
 	assert.Equal(t, features.Defaults(), options.FeatureGates)
 	assert.Equal(t, "cloneset-webhook-certs", options.Certificates.SecretName)

@@ -48,9 +48,13 @@ func Run(ctx context.Context, operator Operator, options Options, config *rest.C
 	if err != nil {
 		return err
 	}
+	ends := services.beginLameDuck(ctx, hooks, startup, options.WebhookLameDuck)
 	err = services.whileRunning(ctx, func(ctx context.Context) error {
 		return runManager(ctx, operator, env, hooks, startup)
 	})
+	if ctx.Err() != nil {
+		<-ends
+	}
 	return errors.Join(err, services.stop())
 }
 
@@ -75,7 +79,9 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 			return fmt.Errorf("bound the garbage: %w", err)
 		}
 	}
-	startup.Done()
+	if ctx.Err() == nil {
+		startup.Done()
+	}
 	return env.Manager.Start(ctx)
 }
 

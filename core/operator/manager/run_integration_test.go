@@ -55,6 +55,7 @@ func testOptions(t *testing.T, namespace string) Options {
 	t.Helper()
 	options, err := ReadOptions(Operator{Feature: "widget"}, []string{
 		"--enable-pprof=false", "--metrics-secure=false", "--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=200ms",
+		"--webhook-lame-duck=0s",
 	}, environment(map[string]string{"POD_NAMESPACE": namespace, "WEBHOOK_HOST": "localhost"}))
 	require.NoError(t, err)
 	options.HealthProbeAddr, _ = freeAddress(t)
@@ -210,7 +211,9 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	url := fmt.Sprintf("https://localhost:%d", options.Certificates.Port)
 	installWebhooks(t, admin, url)
 
+	options.WebhookLameDuck = 10 * time.Second
 	first := start(t, options)
+	options.WebhookLameDuck = 0
 	await.Until(t, func(c *assert.CollectT) {
 		code, body := get(t.Context(), options.HealthProbeAddr, "/readyz?verbose")
 		assert.Equal(c, http.StatusInternalServerError, code)
@@ -252,7 +255,15 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-manager"}, &lease))
 	firstHolder := *lease.Spec.HolderIdentity
 	require.NotNil(t, first.fence.Load())
-	require.NoError(t, first.stop())
+	stopped := make(chan error, 1)
+	go func() { stopped <- first.stop() }()
+	await.Until(t, func(c *assert.CollectT) {
+		code, body := get(t.Context(), options.HealthProbeAddr, "/readyz?verbose")
+		assert.Equal(c, http.StatusInternalServerError, code, body)
+	})
+	err = admin.Create(t.Context(), odd)
+	require.True(t, apierrors.IsInvalid(err), "it is not ready any more, and answers all the same: %v", err)
+	require.NoError(t, <-stopped)
 
 	second := start(t, options)
 	await.Until(t, func(check *assert.CollectT) { assert.Positive(check, second.reconciled.Load()) })

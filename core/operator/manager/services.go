@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -99,6 +100,24 @@ func (s *services) whileRunning(ctx context.Context, run func(context.Context) e
 		}
 	}()
 	return run(ctx)
+}
+
+// beginLameDuck has the process be not ready once ctx ends, and returns what is closed when the services may end: API servers
+// go on to call the webhooks of a replica until they have heard that it is not ready.
+func (s *services) beginLameDuck(ctx context.Context, hooks *webhooks, startup *startup, length time.Duration) <-chan struct{} {
+	ends := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ends)
+		startup.NotReady("the process is asked to end")
+		if hooks == nil {
+			return
+		}
+		select {
+		case <-time.After(length):
+		case <-s.ended: // there is nothing to wait for
+		}
+	})
+	return ends
 }
 
 // stop stops the services and returns the error of the first that failed.

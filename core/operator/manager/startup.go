@@ -23,7 +23,7 @@ const crdPause = time.Second
 // separatePause is the same for a kind that may never be installed.
 const separatePause = 5 * time.Second
 
-// startup is the readiness of an operator whose controllers do not run yet.
+// startup is the readiness of an operator: its controllers do not run yet, or it was asked to end.
 //
 // It does not wait for caches: to sync them the API server may have to convert objects, and it reaches only replicas
 // that are ready.
