@@ -39,6 +39,8 @@ type Feature struct {
 	ClusterRules yaml.Node `yaml:"clusterRules"`
 	// OptionalRules are about namespaced kinds of other features, which may not be installed.
 	OptionalRules yaml.Node `yaml:"optionalRules"`
+	// Replicas is how many managers run by default, 0 for one.
+	Replicas int `yaml:"replicas"`
 	// Gates are the components that enable a feature gate.
 	Gates []Gate `yaml:"gates"`
 }
