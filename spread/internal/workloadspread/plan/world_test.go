@@ -249,10 +249,10 @@ func (w *world) kubelet() {
 		return
 	}
 	after := pod.DeepCopy()
-	switch w.IntN(4) {
-	case 0:
+	switch n := w.IntN(4); {
+	case n == 0 && after.Spec.NodeName == "": // the scheduler has done with the others
 		gen.Unschedulable(corev1.PodReasonUnschedulable, w.at)(after)
-	case 1:
+	case n == 1:
 		after.Status.Phase = corev1.PodSucceeded
 	default:
 		if after.Spec.NodeName == "" {
