@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,8 @@ const (
 	latestRetry = time.Second
 	// selectorRetry is how long to wait for the selector of a workload whose pods do not name it: the same holds for it.
 	selectorRetry = time.Minute
+	// lookups is how many pods are read from the server at a time.
+	lookups = 10
 )
 
 // snapshot reads what concerns one spread, and when to look again at what no event tells; 0 means never.
@@ -140,17 +143,30 @@ func (r *reconciler) deletable(
 	return new(plan.Deletable(job, pods)), nil
 }
 
-// whole reads pods from the server, as the cache does not have what patches may change.
+// whole reads pods from the server, some at a time, as the cache does not have what patches may change.
 func (r *reconciler) whole(ctx context.Context, pods []*corev1.Pod) (map[types.UID]*corev1.Pod, error) {
+	read := make([]*corev1.Pod, len(pods))
+	all, reading := errgroup.WithContext(ctx)
+	all.SetLimit(lookups)
+	for i, pod := range pods {
+		all.Go(func() error {
+			whole := &corev1.Pod{}
+			err := r.Live.Get(reading, client.ObjectKeyFromObject(pod), whole)
+			switch {
+			case err == nil:
+				read[i] = whole
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("read pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
 	found := map[types.UID]*corev1.Pod{}
-	for _, pod := range pods {
-		whole := &corev1.Pod{}
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), whole)
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return nil, fmt.Errorf("read pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		default:
+	for _, whole := range read {
+		if whole != nil {
 			found[whole.UID] = whole
 		}
 	}
