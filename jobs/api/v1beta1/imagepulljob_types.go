@@ -94,6 +94,14 @@ type PullPolicy struct {
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 }
 
+// Defaults of pullPolicy.
+const (
+	// DefaultPullTimeoutSeconds bounds one attempt.
+	DefaultPullTimeoutSeconds = 600
+	// DefaultPullBackoffLimit is how many attempts follow a failed first one.
+	DefaultPullBackoffLimit = 3
+)
+
 // CompletionPolicyType says whether a job completes.
 type CompletionPolicyType string
 

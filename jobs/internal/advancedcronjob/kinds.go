@@ -74,12 +74,12 @@ func (k *kind) controller() string { return ControllerName + "-" + strings.ToLow
 
 func fromJob(job *batchv1.Job) plan.Child {
 	state := stateOf(job.Status.Conditions, func(c *batchv1.JobCondition) (string, corev1.ConditionStatus) { return string(c.Type), c.Status })
-	return plan.Child{State: state, Started: timeOf(job.Status.StartTime), Ended: timeOf(job.Status.CompletionTime)}
+	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: plan.TimeOf(job.Status.CompletionTime)}
 }
 
 func fromBroadcastJob(job *v1beta1.BroadcastJob) plan.Child {
 	state := stateOf(job.Status.Conditions, func(c *v1beta1.JobCondition) (string, corev1.ConditionStatus) { return string(c.Type), c.Status })
-	return plan.Child{State: state, Started: timeOf(job.Status.StartTime), Ended: timeOf(job.Status.CompletionTime)}
+	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: plan.TimeOf(job.Status.CompletionTime)}
 }
 
 // stateOf reads the conditions of a job, which both kinds name alike.
@@ -98,7 +98,7 @@ func stateOf[C any](conditions []C, read func(*C) (kind string, status corev1.Co
 }
 
 func fromImageListPullJob(job *v1beta1.ImageListPullJob) plan.Child {
-	c := plan.Child{State: plan.Active, Started: timeOf(job.Status.StartTime), Ended: timeOf(job.Status.CompletionTime)}
+	c := plan.Child{State: plan.Active, Started: plan.TimeOf(job.Status.StartTime), Ended: plan.TimeOf(job.Status.CompletionTime)}
 	switch {
 	case job.Status.CompletionTime == nil:
 	case job.Status.Succeeded == job.Status.Desired:

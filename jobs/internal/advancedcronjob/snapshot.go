@@ -3,9 +3,7 @@ package advancedcronjob
 import (
 	"context"
 	"fmt"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -32,11 +30,4 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	}
 	s.Refusals = r.KnownRefusals(s.Cron, nil, 0, s.Now)
 	return s, nil
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }

@@ -135,19 +135,19 @@ func (p *pass) observe() {
 
 // see notes in the status for which run a job was made, and when it succeeded.
 func see(status *v1beta1.AdvancedCronJobStatus, cron *v1beta1.AdvancedCronJob, child *Child) {
-	if at := scheduledAt(child.Object); at.After(timeOf(status.LastScheduleTime)) {
+	if at := scheduledAt(child.Object); at.After(TimeOf(status.LastScheduleTime)) {
 		status.LastScheduleTime = new(metav1.NewTime(at))
 	}
 	if token := child.Object.GetAnnotations()[v1beta1.RunNowAnnotation]; token != "" && token == cron.Annotations[v1beta1.RunNowAnnotation] {
 		status.LastRunNow = token
 	}
-	if child.State == Succeeded && child.Ended.After(timeOf(status.LastSuccessfulTime)) {
+	if child.State == Succeeded && child.Ended.After(TimeOf(status.LastSuccessfulTime)) {
 		status.LastSuccessfulTime = new(metav1.NewTime(child.Ended))
 	}
 }
 
-// timeOf is the time, zero for nil.
-func timeOf(t *metav1.Time) time.Time {
+// TimeOf is the time, zero for nil.
+func TimeOf(t *metav1.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}

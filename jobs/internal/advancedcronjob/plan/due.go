@@ -84,7 +84,7 @@ func (p *pass) cause(otherwise string) string {
 func (p *pass) miss(at time.Time, n int, reason string) {
 	entry := v1beta1.MissedRun{ScheduledAt: metav1.NewTime(at), Count: int32(n), Reason: reason}
 	all := p.status.MissedRuns
-	if k := len(all) - 1; k >= 0 && all[k].Reason == reason && !timeOf(p.status.LastScheduleTime).After(all[k].ScheduledAt.Time) {
+	if k := len(all) - 1; k >= 0 && all[k].Reason == reason && !TimeOf(p.status.LastScheduleTime).After(all[k].ScheduledAt.Time) {
 		entry.Count += all[k].Count
 		all = all[:k]
 	}

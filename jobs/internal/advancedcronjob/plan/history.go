@@ -64,7 +64,7 @@ func (p *pass) recorded(child *Child) bool {
 	if token := child.Object.GetAnnotations()[v1beta1.RunNowAnnotation]; token != "" && token == p.Cron.Annotations[v1beta1.RunNowAnnotation] && token != stored.LastRunNow {
 		return false
 	}
-	return !scheduledAt(child.Object).After(timeOf(stored.LastScheduleTime))
+	return !scheduledAt(child.Object).After(TimeOf(stored.LastScheduleTime))
 }
 
 func remove(child *Child, reason, why string) action.Action {

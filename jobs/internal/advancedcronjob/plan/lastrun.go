@@ -19,12 +19,12 @@ func (p *pass) tellLastRun() {
 			last = c
 		}
 	}
-	succeeded := timeOf(p.status.LastSuccessfulTime)
+	succeeded := TimeOf(p.status.LastSuccessfulTime)
 	before := meta.FindStatusCondition(p.status.Conditions, v1beta1.CronJobLastRunSucceeded)
 	switch {
 	case last != nil && last.Ended.After(succeeded):
 		p.setLastRun(metav1.ConditionFalse, ReasonRunFailed, fmt.Sprintf("%s %s has failed", last.Kind, last.Object.GetName()))
-	case succeeded.After(timeOf(p.Cron.Status.LastSuccessfulTime)), before == nil && !succeeded.IsZero():
+	case succeeded.After(TimeOf(p.Cron.Status.LastSuccessfulTime)), before == nil && !succeeded.IsZero():
 		p.setLastRun(metav1.ConditionTrue, ReasonRunSucceeded, "a job has completed at "+succeeded.UTC().Format(time.RFC3339))
 	}
 }

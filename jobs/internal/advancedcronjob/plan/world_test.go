@@ -164,7 +164,7 @@ func (w *world) report(view moment, status *v1beta1.AdvancedCronJobStatus) {
 		return
 	}
 	before := w.now.cron.Status
-	require.False(w, timeOf(status.LastScheduleTime).Before(timeOf(before.LastScheduleTime)), "it never goes back")
+	require.False(w, TimeOf(status.LastScheduleTime).Before(TimeOf(before.LastScheduleTime)), "it never goes back")
 	for _, run := range before.MissedRuns[:max(len(before.MissedRuns)-1, 0)] { // the last one may grow
 		if !slices.ContainsFunc(status.MissedRuns, func(m v1beta1.MissedRun) bool { return m.ScheduledAt.Equal(&run.ScheduledAt) }) {
 			w.lost += int(run.Count)

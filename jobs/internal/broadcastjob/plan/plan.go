@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/finished"
 )
 
 // Plan is what one pass over a job wants.
@@ -45,8 +46,8 @@ func Compute(s Snapshot) Plan {
 	p.places = s.placesOf()
 	if Finished(s.Job) {
 		p.finish()
-		p.expire()
-		if told := s.Job.Status.ObservedGeneration; len(p.plan.Steps) == 0 && told != 0 && told != s.Job.Generation { // an edit that comes too late has been seen all the same
+		finished.Expire(&p.plan.Plan, s.Job, s.Job.Status.CompletionTime, s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished)
+		if finished.EditedLate(&p.plan.Plan, s.Job, s.Job.Status.ObservedGeneration) {
 			p.plan.status = s.Job.Status.DeepCopy()
 			p.plan.status.ObservedGeneration = s.Job.Generation
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,21 +94,6 @@ func (p *pass) end(phase v1beta1.BroadcastJobPhase, kind v1beta1.JobConditionTyp
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
 		LastProbeTime: *p.stamp(), LastTransitionTime: *p.stamp(),
 	})
-}
-
-// expire deletes a job that has ended when its time is over.
-func (p *pass) expire() {
-	ttl := p.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished
-	if ttl == nil || p.Job.Status.CompletionTime == nil {
-		return
-	}
-	if left := time.Duration(*ttl)*time.Second - p.Now.Sub(p.Job.Status.CompletionTime.Time); left > 0 {
-		p.plan.RequeueWithin(left)
-		return
-	}
-	p.plan.Add(action.Step{Name: "expire", Actions: []action.Action{{
-		Verb: action.Delete, Object: p.Job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
-	}}})
 }
 
 // pauseForFailures pauses the job for failed pods that did not pause it before, and reports whether it does. Pods that

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/finished"
 )
 
 // hashLength is that of names of children and of their labels.
@@ -62,8 +62,8 @@ func Compute(s Snapshot) Plan {
 	switch {
 	case s.Job.DeletionTimestamp != nil:
 	case s.Job.Status.CompletionTime != nil:
-		expire(s, &p)
-		if told := s.Job.Status.ObservedGeneration; len(p.Steps) == 0 && told != 0 && told != s.Job.Generation { // an edit that comes too late has been seen all the same
+		finished.Expire(&p.Plan, s.Job, s.Job.Status.CompletionTime, s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished)
+		if finished.EditedLate(&p.Plan, s.Job, s.Job.Status.ObservedGeneration) {
 			p.status = s.Job.Status.DeepCopy()
 			p.status.ObservedGeneration = s.Job.Generation
 		}
@@ -71,21 +71,6 @@ func Compute(s Snapshot) Plan {
 		run(s, &p)
 	}
 	return p
-}
-
-// expire deletes a completed job when its time is over.
-func expire(s Snapshot, p *Plan) {
-	ttl := s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished
-	if ttl == nil {
-		return
-	}
-	if left := time.Duration(*ttl)*time.Second - s.Now.Sub(s.Job.Status.CompletionTime.Time); left > 0 {
-		p.RequeueWithin(left)
-		return
-	}
-	p.Add(action.Step{Name: "delete", Actions: []action.Action{{
-		Verb: action.Delete, Object: s.Job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
-	}}})
 }
 
 // run makes the children that are missing and deletes those that are not wanted.
@@ -196,10 +181,10 @@ func defaulted(t v1beta1.ImagePullJobTemplate) v1beta1.ImagePullJobTemplate {
 		out.PullPolicy = &v1beta1.PullPolicy{}
 	}
 	if out.PullPolicy.TimeoutSeconds == nil {
-		out.PullPolicy.TimeoutSeconds = new(int32(600))
+		out.PullPolicy.TimeoutSeconds = new(int32(v1beta1.DefaultPullTimeoutSeconds))
 	}
 	if out.PullPolicy.BackoffLimit == nil {
-		out.PullPolicy.BackoffLimit = new(int32(3))
+		out.PullPolicy.BackoffLimit = new(int32(v1beta1.DefaultPullBackoffLimit))
 	}
 	return out
 }

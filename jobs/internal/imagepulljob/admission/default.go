@@ -6,14 +6,6 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// Defaults of pullPolicy.
-const (
-	// DefaultTimeoutSeconds bounds one attempt.
-	DefaultTimeoutSeconds = 600
-	// DefaultBackoffLimit is how many attempts follow a failed first one.
-	DefaultBackoffLimit = 3
-)
-
 // Default sets absent fields to their defaults. It is idempotent.
 func Default(job *v1beta1.ImagePullJob) {
 	DefaultTemplate(&job.Spec.ImagePullJobTemplate)
@@ -27,9 +19,9 @@ func DefaultTemplate(t *v1beta1.ImagePullJobTemplate) {
 		t.PullPolicy = &v1beta1.PullPolicy{}
 	}
 	if t.PullPolicy.TimeoutSeconds == nil {
-		t.PullPolicy.TimeoutSeconds = new(int32(DefaultTimeoutSeconds))
+		t.PullPolicy.TimeoutSeconds = new(int32(v1beta1.DefaultPullTimeoutSeconds))
 	}
 	if t.PullPolicy.BackoffLimit == nil {
-		t.PullPolicy.BackoffLimit = new(int32(DefaultBackoffLimit))
+		t.PullPolicy.BackoffLimit = new(int32(v1beta1.DefaultPullBackoffLimit))
 	}
 }

@@ -84,7 +84,7 @@ func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.Err
 	}
 	errs = append(errs, validateSizes(t, at)...)
 	errs = append(errs, validateParallelism(t.Parallelism, at.Child("parallelism"))...)
-	timeout := int32(DefaultTimeoutSeconds)
+	timeout := int32(v1beta1.DefaultPullTimeoutSeconds)
 	if t.PullPolicy != nil {
 		if seconds := t.PullPolicy.TimeoutSeconds; seconds != nil {
 			timeout = *seconds

@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	defaultTimeout = 600
-	defaultBackoff = 3
 	// minDeadline bounds the pulls of a job that never completes.
 	minDeadline = 1800
 	// longestPause is how many seconds a node waits at most between two attempts, and slack how many it may wait for its
@@ -42,7 +40,7 @@ const (
 
 // pullPolicy returns what bounds the pulls of the job, without a spread over the nodes.
 func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
-	timeout, backoff := int32(defaultTimeout), int32(defaultBackoff)
+	timeout, backoff := int32(v1beta1.DefaultPullTimeoutSeconds), int32(v1beta1.DefaultPullBackoffLimit)
 	if own := p.Job.Spec.PullPolicy; own != nil {
 		timeout, backoff = valueOr(own.TimeoutSeconds, timeout), valueOr(own.BackoffLimit, backoff)
 	}

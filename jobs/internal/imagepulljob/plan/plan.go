@@ -16,6 +16,7 @@ import (
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/finished"
 )
 
 // minWake avoids passes shortly after each other for a deadline.
@@ -67,8 +68,8 @@ func Compute(s Snapshot) Plan {
 // finish clears up after a job that has completed.
 func (p *pass) finish() {
 	p.release()
-	p.expire()
-	if told := p.Job.Status.ObservedGeneration; len(p.plan.Steps) == 0 && told != 0 && told != p.Job.Generation { // an edit that comes too late has been seen all the same
+	finished.Expire(&p.plan.Plan, p.Job, p.Job.Status.CompletionTime, p.policy.TTLSecondsAfterFinished)
+	if finished.EditedLate(&p.plan.Plan, p.Job, p.Job.Status.ObservedGeneration) {
 		p.plan.status = p.Job.Status.DeepCopy()
 		p.plan.status.ObservedGeneration = p.Job.Generation
 	}
@@ -94,21 +95,6 @@ func (p *pass) setFinalizers(reason, message string, finalizers []string) action
 		Verb: action.PatchMetadata, Object: p.Job, Reason: reason, Message: message,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{"finalizers": finalizers}}}},
 	}}}
-}
-
-// expire deletes a completed job when its time is over.
-func (p *pass) expire() {
-	if p.policy.TTLSecondsAfterFinished == nil {
-		return
-	}
-	left := time.Duration(*p.policy.TTLSecondsAfterFinished)*time.Second - p.Now.Sub(p.Job.Status.CompletionTime.Time)
-	if left > 0 {
-		p.plan.RequeueWithin(left)
-		return
-	}
-	p.plan.Add(action.Step{Name: "delete", Actions: []action.Action{{
-		Verb: action.Delete, Object: p.Job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
-	}}})
 }
 
 // run brings an unfinished job forward.

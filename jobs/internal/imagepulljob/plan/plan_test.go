@@ -306,7 +306,7 @@ func TestCompletedJobsGoInTime(t *testing.T) {
 	p := Compute(Snapshot{Job: job(ttl, ended(19*time.Second)), Now: now})
 	assert.Equal(t, "wake after 1s\n", p.String())
 	p = Compute(Snapshot{Job: job(ttl, ended(20*time.Second)), Now: now})
-	assert.Equal(t, "delete:\n  Delete imagepulljob warm (Expired): ttlSecondsAfterFinished have passed\n", p.String())
+	assert.Equal(t, "expire:\n  Delete imagepulljob warm (Expired): ttlSecondsAfterFinished have passed\n", p.String())
 	p = Compute(Snapshot{Job: job(ended(time.Hour)), Now: now})
 	assert.Empty(t, p.String())
 }
