@@ -20,17 +20,18 @@ const (
 	lackingAge = 4 * time.Second
 )
 
-// Rights are what a controller may do with a resource, in one namespace or, if that is empty, in all.
+// Rights are what a controller may do with a resource, in one namespace or, if that is empty, in all; with one object of it,
+// if there is a Name.
 type Rights struct {
-	Namespace, Group, Resource string
-	Verbs                      []string
+	Namespace, Group, Resource, Name string
+	Verbs                            []string
 }
 
 // Lacking asks the server which of the verbs it would refuse.
 func (r Rights) Lacking(ctx context.Context, c client.Writer) (verbs []string, err error) {
 	for _, verb := range r.Verbs {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: r.Group, Resource: r.Resource, Verb: verb},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: r.Group, Resource: r.Resource, Name: r.Name, Verb: verb},
 		}}
 		if err := c.Create(ctx, review); err != nil {
 			return nil, fmt.Errorf("ask for the right to %s: %w", verb, err)
