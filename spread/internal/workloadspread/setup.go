@@ -10,8 +10,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/optional"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
@@ -68,7 +71,6 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Named(ControllerName).
 		Watches(&v1beta1.WorkloadSpread{}, r.spreads()).
 		Watches(&corev1.Pod{}, r.podEvents()).
-		Watches(&corev1.ConfigMap{}, r.allowances()).
 		WithOptions(o.Options(workers)).
 		Build(r)
 	if err != nil {
@@ -78,5 +80,24 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		controller: made, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), workloads: o.Workloads, reader: b.Reader,
 		begun: map[schema.GroupKind]bool{},
 	}
-	return nil
+	return optional.Begin(ctx, mgr, optional.Beginning{
+		Ready:   func(ctx context.Context) (bool, error) { return r.mayFollowAllowances(ctx, mgr.GetClient()), nil },
+		Without: func(context.Context, func() bool) error { return nil },
+		With: func(context.Context) error {
+			return made.Watch(source.Kind[client.Object](mgr.GetCache(), &corev1.ConfigMap{}, r.allowances()))
+		},
+	})
+}
+
+// mayFollowAllowances reports whether the operator may watch the ConfigMap of further kinds, which it may unless the server
+// says otherwise. Without that permission spreads of these kinds alone hear of its changes later.
+func (r *reconciler) mayFollowAllowances(ctx context.Context, c client.Writer) bool {
+	rights := optional.Rights{
+		Namespace: r.workloads.Config().Namespace, Resource: "configmaps", Name: workloads.ConfigMapName, Verbs: []string{"list", "watch"},
+	}
+	lacking, err := rights.Lacking(ctx, c)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "It is not known whether the ConfigMap of further kinds may be watched")
+	}
+	return len(lacking) == 0
 }
