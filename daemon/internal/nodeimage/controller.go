@@ -26,6 +26,7 @@ type reconciler struct {
 	jobs          *jobs
 	secrets       *secrets
 	agents        *agents
+	sightings     *plan.Sightings
 }
 
 func newReconciler(base *base.Controller, discovery optional.Discovery, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
@@ -36,7 +37,7 @@ func newReconciler(base *base.Controller, discovery optional.Discovery, clock cl
 			Kind: optional.ImagePullJobs(), discovery: discovery, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge},
 		},
 		secrets: &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},
-		agents:  &agents{since: map[types.NamespacedName]time.Time{}},
+		agents:  &agents{since: map[types.NamespacedName]time.Time{}}, sightings: &plan.Sightings{},
 	}
 }
 
@@ -53,6 +54,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}
 	if snap.Image == nil {
 		r.agents.Forget(key)
+		r.sightings.Forget(key)
 	}
 	if snap.Image == nil && snap.Node == nil {
 		return base.Pass{}, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("nodeimages").GroupResource(), key.Name)

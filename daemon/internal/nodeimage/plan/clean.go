@@ -72,8 +72,9 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 		if len(owners) != len(tag.OwnerReferences) {
 			tag.OwnerReferences, changed = owners, true
 		}
-		if at, ok := ended[tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}]; ok {
-			left, bounded := timeToLive(&tag, s.Now.Sub(at))
+		round := tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}
+		if at, ok := ended[round]; ok {
+			left, bounded := timeToLive(&tag, s.Now.Sub(endedAt(s, round, &tag, at)))
 			if bounded && left <= 0 {
 				continue
 			}
@@ -82,6 +83,22 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 		kept = append(kept, tag)
 	}
 	return kept, changed || len(kept) != len(tags)
+}
+
+// endedAt returns since when a result is there, by the manager's clock: since this process first saw it. A process that
+// was started later knows only what the node's clock says, which may be anything: then the end was no earlier than the
+// tag was wanted, and is not to come.
+func endedAt(s Snapshot, round tally.Key, tag *v1beta1.ImageTagSpec, told time.Time) time.Time {
+	if seen, ok := s.Ended[round]; ok {
+		return seen
+	}
+	if told.Before(tag.CreatedAt.Time) {
+		told = tag.CreatedAt.Time
+	}
+	if told.After(s.Now) {
+		return s.Now
+	}
+	return told
 }
 
 // timeToLive returns how long a tag is kept after its pull has ended; false if forever.

@@ -247,9 +247,9 @@ func TestWhatIsOverIsDropped(t *testing.T) {
 			"one of its owners is gone", gone, nodeImage(wants(tag("1", owned(byJob("v1beta1", "job-uid"), other)))),
 			map[string]any{"tags": []v1beta1.ImageTagSpec{tag("1", owned(other))}}, false, 0,
 		},
-		{"pulled a minute ago", nil, nodeImage(wants(tag("1")), has(ended("1", time.Minute))), nil, false, 9 * time.Minute},
-		{"pulled long ago", nil, nodeImage(wants(tag("1")), has(ended("1", 10*time.Minute))), nil, true, 0},
-		{"nearly over", nil, nodeImage(wants(tag("1")), has(ended("1", 10*time.Minute-time.Second))), nil, false, minWake},
+		{"pulled a minute ago", nil, nodeImage(wants(tag("1", asked(time.Minute))), has(ended("1", time.Minute))), nil, false, 9 * time.Minute},
+		{"pulled long ago", nil, nodeImage(wants(tag("1", asked(time.Hour))), has(ended("1", 10*time.Minute))), nil, true, 0},
+		{"nearly over", nil, nodeImage(wants(tag("1", asked(time.Hour))), has(ended("1", 10*time.Minute-time.Second))), nil, false, minWake},
 		{"another version was pulled long ago", nil, nodeImage(wants(tag("1", version(1))), has(ended("1", time.Hour))), nil, false, agentTimeout},
 		{
 			"nothing bounds its life", nil,
