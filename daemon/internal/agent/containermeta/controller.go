@@ -164,7 +164,7 @@ func (r *reconciler) env(ctx context.Context, id string) map[string]string {
 	if err != nil {
 		return nil
 	}
-	status, err := runtime.Status(ctx, id)
+	status, err := runtime.Details(ctx, id)
 	if err == nil && status.Env != nil {
 		return status.Env
 	}

@@ -137,10 +137,19 @@ func (r *Runtime) Containers(ctx context.Context, namespace, name string) ([]Con
 
 // Status asks for one container. Containers that do not exist are an error like any other.
 func (r *Runtime) Status(ctx context.Context, containerID string) (Status, error) {
+	return r.status(ctx, containerID, false)
+}
+
+// Details asks for one container with its environment. The runtime answers with all that it knows, which is long.
+func (r *Runtime) Details(ctx context.Context, containerID string) (Status, error) {
+	return r.status(ctx, containerID, true)
+}
+
+func (r *Runtime) status(ctx context.Context, containerID string, verbose bool) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, id := splitID(containerID)
-	response, err := r.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id, Verbose: true})
+	response, err := r.runtime.ContainerStatus(ctx, &runtimev1.ContainerStatusRequest{ContainerId: id, Verbose: verbose})
 	if err != nil {
 		return Status{}, r.callFailed("ContainerStatus", err)
 	}
@@ -148,7 +157,7 @@ func (r *Runtime) Status(ctx context.Context, containerID string) (Status, error
 }
 
 // Env asks the container itself for its environment, through its env command. Values with line breaks
-// come out broken, and images without such a command are an error: Status is better where it works.
+// come out broken, and images without such a command are an error: Details is better where it works.
 func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]string, error) {
 	output, err := r.Exec(ctx, containerID, []string{"env"}, envTimeout)
 	if err != nil {

@@ -52,7 +52,8 @@ type Status struct {
 	// StartedAt is zero for a container that has not started, and FinishedAt for one that has not ended. Both
 	// are by the node's clock.
 	StartedAt, FinishedAt time.Time
-	// Env is the environment of the container's process as it was started; nil if the runtime does not report it.
+	// Env is the environment of the container's process as it was started; nil if the runtime does not report it, and
+	// where it was not asked for.
 	Env map[string]string
 }
 
