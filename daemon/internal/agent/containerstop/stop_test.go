@@ -21,6 +21,8 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-project/flotilla/core/testing/await"
+
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
@@ -112,11 +114,11 @@ func TestHooksOverHTTP(t *testing.T) {
 				PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Host: c.host, Port: intstr.FromInt(c.port), Path: c.path}},
 			}))
 			assert.Equal(t, int64(20), fake.Calls("StopContainer")[0].Request.(*runtimev1.StopContainerRequest).Timeout)
-			assert.Equal(t, "Normal Killing stop", <-recorder.Events)
+			assert.Equal(t, "Normal Killing stop", await.Receive(t, recorder.Events))
 			if c.event == "" {
 				assert.Empty(t, recorder.Events)
 			} else {
-				assert.Equal(t, "Warning FailedPreStopHook "+c.event, <-recorder.Events)
+				assert.Equal(t, "Warning FailedPreStopHook "+c.event, await.Receive(t, recorder.Events))
 			}
 		})
 	}
