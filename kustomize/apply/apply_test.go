@@ -4,13 +4,20 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
@@ -152,6 +159,38 @@ func TestAwait(t *testing.T) {
 
 	err = apply.Await(t.Context(), time.Hour, tell, func(context.Context) (bool, string, error) { return false, "", errors.New("no right") })
 	assert.ErrorContains(t, err, "no right")
+}
+
+// What goes by itself is waited for; what a user must mend ends the wait.
+func TestErrorsOfAMomentAreWaitedFor(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:1", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
+	for _, c := range []struct {
+		err  error
+		goes bool
+	}{
+		{apierrors.NewTooManyRequests("busy", 1), true},
+		{apierrors.NewInternalError(errors.New("etcdserver: leader changed")), true},
+		{apierrors.NewServiceUnavailable("starting"), true},
+		{fmt.Errorf("list pods: %w", refused), true},
+		{fmt.Errorf("list pods: %w", io.ErrUnexpectedEOF), true},
+		{apierrors.NewUnauthorized("who"), false},
+		{apierrors.NewForbidden(pods, "a", errors.New("no")), false},
+		{errors.New("decode"), false},
+	} {
+		looks := 0
+		err := apply.Await(t.Context(), time.Minute, func(string) {}, func(context.Context) (bool, string, error) {
+			if looks++; looks == 1 {
+				return false, "", c.err
+			}
+			return true, "", nil
+		})
+		if c.goes {
+			require.NoError(t, err, c.err)
+		} else {
+			require.ErrorIs(t, err, c.err)
+		}
+	}
 }
 
 func TestProgress(t *testing.T) {

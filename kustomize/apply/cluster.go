@@ -273,6 +273,19 @@ func (c *Cluster) TryCreate(ctx context.Context, resource schema.GroupVersionRes
 	return err
 }
 
+// TryDelete asks the server whether it would delete the object. It deletes nothing.
+func (c *Cluster) TryDelete(ctx context.Context, object *unstructured.Unstructured) error {
+	resource, _, err := c.resource(object)
+	if err != nil {
+		return err
+	}
+	err = resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // Describe names an object as users do.
 func Describe(object *unstructured.Unstructured) string {
 	name := object.GetName()

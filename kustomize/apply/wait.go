@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -25,6 +29,9 @@ func Await(ctx context.Context, timeout time.Duration, tell func(string), check 
 	// A look is not cut short by the timeout: what it saw is told.
 	err := wait.PollUntilContextTimeout(ctx, pause, timeout, true, func(context.Context) (bool, error) {
 		done, waitsFor, err := check(ctx)
+		if err != nil && ctx.Err() == nil && OfAMoment(err) {
+			done, waitsFor, err = false, err.Error(), nil
+		}
 		if err == nil && !done && waitsFor != last {
 			last = waitsFor
 			tell(waitsFor)
@@ -35,6 +42,16 @@ func Await(ctx context.Context, timeout time.Duration, tell func(string), check 
 		return fmt.Errorf("not ready after %s: %s", timeout, last)
 	}
 	return errors.Join(err, ctx.Err())
+}
+
+// OfAMoment reports whether an error may go by itself: that of a lost connection, of a server that is busy or restarts, or of a
+// webhook that does not answer.
+func OfAMoment(err error) bool {
+	var network net.Error
+	return apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsUnexpectedServerError(err) ||
+		utilnet.IsConnectionReset(err) || utilnet.IsConnectionRefused(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsHTTP2ConnectionLost(err) ||
+		errors.As(err, &network)
 }
 
 // AllReady checks that all objects do their work.

@@ -129,6 +129,9 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	progress := newProgress(u.streams.Out)
 	if u.crds {
 		crds := ofStage(objects, apply.CRDs)
+		if err := u.unprotect(ctx, cluster, progress, feature.Name, crds); err != nil {
+			return err
+		}
 		if _, err := u.removeStage(ctx, cluster, progress, feature.Name+" "+apply.CRDs, crds, true); err != nil {
 			return err
 		}
@@ -157,6 +160,22 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 		}
 	}
 	return nil
+}
+
+// unprotect removes what a takeover has left, and waits until the API server knows that the CRDs may be deleted.
+func (u *uninstaller) unprotect(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, feature string, crds []*unstructured.Unstructured) error {
+	n, err := u.removeStage(ctx, cluster, progress, feature+" takeover", openkruise.Leftovers(feature), true)
+	if err != nil || n == 0 || u.dryRun {
+		return err
+	}
+	return apply.Await(ctx, u.timeout, progress.Tell, func(ctx context.Context) (bool, string, error) {
+		for _, crd := range crds {
+			if err := cluster.TryDelete(ctx, crd); err != nil {
+				return false, apply.Describe(crd) + " may not be deleted yet: " + err.Error(), nil //nolint:nilerr // what it waits for
+			}
+		}
+		return true, "", nil
+	})
 }
 
 // removable returns what there is of a feature, whatever its version and components: what install applied has its label.

@@ -48,6 +48,18 @@ type Handover struct {
 // RecordName is the name of a feature's record, of its policy and of the binding of that.
 func RecordName(feature string) string { return recordPrefix + feature }
 
+// ProtectionName is the name of the policy by which the CRDs of a feature cannot be deleted, and of its binding.
+func ProtectionName(feature string) string { return RecordName(feature) + "-crds" }
+
+// Leftovers are what a handover has added to a cluster: its policies, which keep others from the feature, and its record.
+func Leftovers(feature string) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, name := range []string{RecordName(feature), ProtectionName(feature)} {
+		all = append(all, configuration("ValidatingAdmissionPolicyBinding", name), configuration("ValidatingAdmissionPolicy", name))
+	}
+	return append(all, RecordOf(feature))
+}
+
 // RecordOf returns the ConfigMap of a feature without its content.
 func RecordOf(feature string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}

@@ -110,7 +110,7 @@ func (h *handover) feature() string { return h.replacement.Feature.Name }
 
 // allowed checks the rights before anything is written.
 func (h *handover) allowed(ctx context.Context) error {
-	objects := append(policy(h.feature(), h.old.User(), h.kinds), openkruise.RecordOf(h.feature()))
+	objects := append(policies(h.feature(), h.old.User(), h.kinds), openkruise.RecordOf(h.feature()))
 	if err := h.cluster.Check(ctx, append(objects, h.manifests...), "create", "patch"); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (h *handover) definition(name string) *unstructured.Unstructured {
 
 // refuse applies the policy and waits until it acts.
 func (h *handover) refuse(ctx context.Context) error {
-	for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
+	for _, object := range policies(h.feature(), h.old.User(), h.kinds) {
 		if _, err := h.cluster.Apply(ctx, object, apply.Options{Force: true}); err != nil {
 			return err
 		}

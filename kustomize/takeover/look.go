@@ -34,11 +34,11 @@ func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, f
 	if world.Managers, err = old.Deployments(ctx, cluster); err != nil {
 		return world, err
 	}
-	policies, err := existing(ctx, cluster, policy(feature.Name, old.User(), kindsOf(manifests)))
+	found, err := existing(ctx, cluster, policies(feature.Name, old.User(), kindsOf(manifests)))
 	if err != nil {
 		return world, err
 	}
-	for _, live := range policies {
+	for _, live := range found {
 		world.Policies[live.GetName()] = live
 	}
 	pods, err := cluster.List(ctx, podResource(), "", "")

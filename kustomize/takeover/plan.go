@@ -61,6 +61,10 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; refuses writes of %s to these kinds and to what their objects own",
 			openkruise.RecordName(feature), world.Account))
 	}
+	if _, there := world.Policies[openkruise.ProtectionName(feature)]; !there {
+		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; refuses to delete these CRDs, with which all objects would go",
+			openkruise.ProtectionName(feature)))
+	}
 	for _, manager := range world.Managers {
 		if _, gates := withGates(manager, gatesOf(feature), false); len(gates) > 0 {
 			plan.Changes = append(plan.Changes, fmt.Sprintf("%s: restarts, with feature gates off: %s", apply.Describe(manager), strings.Join(gates, ", ")))

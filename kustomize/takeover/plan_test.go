@@ -295,6 +295,7 @@ spec: {versions: [{name: v1alpha1}]}`)
     CustomResourceDefinition workloadspreads.apps.kruise.io: converted by Service flotilla-system/spread-webhook instead of nobody
     objects and pods: nothing
   ValidatingAdmissionPolicy flotilla-takeover-spread: new; refuses writes of system:serviceaccount:kruise-system:kruise-manager to these kinds and to what their objects own
+  ValidatingAdmissionPolicy flotilla-takeover-spread-crds: new; refuses to delete these CRDs, with which all objects would go
   Deployment kruise-system/old: restarts, with feature gates off: WorkloadSpread
   flotilla install spread: its rights, manager and webhooks in namespace flotilla-system
   what cannot be had:

@@ -63,6 +63,38 @@ func policy(feature, account string, kinds []Kind) []*unstructured.Unstructured 
 	}
 }
 
+// protection returns the policy, and its binding, by which nobody deletes the CRDs of a feature: with them go all objects and their
+// pods. A tool that removes OpenKruise may take its CRDs along.
+func protection(feature string, kinds []Kind) []*unstructured.Unstructured {
+	var crds []string
+	for _, kind := range kinds {
+		crds = append(crds, quote(kind.CRD()))
+	}
+	name := openkruise.ProtectionName(feature)
+	return []*unstructured.Unstructured{
+		labelled("ValidatingAdmissionPolicy", name, map[string]any{
+			"failurePolicy": "Fail",
+			"matchConstraints": map[string]any{"resourceRules": []any{
+				rule("apiextensions.k8s.io", []string{"customresourcedefinitions"}, "DELETE"),
+			}},
+			"validations": []any{map[string]any{
+				"expression": fmt.Sprintf("!(oldObject.metadata.name in [%s])", strings.Join(crds, ", ")),
+				"message": fmt.Sprintf("Flotilla looks after its objects: %s was taken over from OpenKruise; deleting this CRD would delete all of them "+
+					"and their pods. flotilla uninstall %[1]s --delete-crds does that, once OpenKruise is gone", feature),
+				"reason": "Forbidden",
+			}},
+		}),
+		labelled("ValidatingAdmissionPolicyBinding", name, map[string]any{
+			"policyName": name, "validationActions": []any{"Deny"},
+		}),
+	}
+}
+
+// policies returns what a handover adds to admission.
+func policies(feature, account string, kinds []Kind) []*unstructured.Unstructured {
+	return append(protection(feature, kinds), policy(feature, account, kinds)...)
+}
+
 // owners is the expression for the owner references of an object that may be absent.
 func owners(object string) string {
 	return fmt.Sprintf("(%[1]s == null || !has(%[1]s.metadata) || !has(%[1]s.metadata.ownerReferences) ? [] : %[1]s.metadata.ownerReferences)", object)

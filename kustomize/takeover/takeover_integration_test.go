@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -113,6 +114,13 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	} {
 		assert.True(t, apierrors.IsForbidden(err), "%s: %v", what, err)
 	}
+	eventually(t, func() error {
+		err := client.Resource(definitions).Delete(t.Context(), "clonesets.apps.kruise.io", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("the CRD can be deleted: %v", err)
+		}
+		return nil
+	})
 	require.NoError(t, touch(t, old, pods, "alone"), "pods of nobody's are free")
 	ofAnother := copyOf(t, "CloneSet", "web", "subset")
 	ofAnother.SetOwnerReferences([]metav1.OwnerReference{{

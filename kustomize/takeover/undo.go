@@ -104,7 +104,7 @@ func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
 }
 
 func (h *handover) allow(ctx context.Context, _ Record) error {
-	for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
+	for _, object := range policies(h.feature(), h.old.User(), h.kinds) {
 		if _, err := h.cluster.Delete(ctx, object); err != nil {
 			return err
 		}
