@@ -21,10 +21,13 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
+// lastLook is how long the command asks for the pods that are left when its time is over.
+const lastLook = 10 * time.Second
+
 // NewCommand returns flotilla drain.
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	var timeout time.Duration
-	var dryRun bool
+	var dryRun, always bool
 	d := drain{streams: streams, clock: clock.RealClock{}, again: 5 * time.Second, look: time.Second}
 	command := &cobra.Command{
 		Use:   "drain NODE",
@@ -48,6 +51,9 @@ where they are. kubectl drain evicts the latter, which come back at once. kubect
 			if err != nil {
 				return err
 			}
+			if !always {
+				return cli.MisuseErrorf("--ignore-daemonsets=false: pods of DaemonSets would come back to the node at once")
+			}
 			d.client, d.node = client, args[0]
 			ctx := command.Context()
 			if timeout > 0 {
@@ -57,13 +63,19 @@ where they are. kubectl drain evicts the latter, which come back at once. kubect
 			}
 			err = d.run(ctx, dryRun)
 			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return cli.NoErrorf("node %s is not empty after %s; kubectl uncordon %[1]s gives it back", d.node, timeout)
+				// The context has ended, and the question is a last one.
+				left, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+				defer stop()
+				return cli.NoErrorf("node %s is not empty after %s; kubectl uncordon %[1]s gives it back; these pods are left:\n  %s",
+					d.node, timeout, strings.Join(d.left(left), "\n  "))
 			}
 			return err
 		},
 	}
 	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to try, such as 5m; 0 is without end")
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would happen to each pod, and change nothing")
+	// These are what kubectl drain needs to be told, and what this command always does.
+	command.Flags().BoolVar(&always, "ignore-daemonsets", true, "accepted as kubectl drain has it: pods of DaemonSets always stay")
 	command.Flags().BoolVar(&d.options.force, "force", false, "delete pods that no controller makes again, too")
 	command.Flags().BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "evict pods whose emptyDir volumes are lost with them, too")
 	return command
@@ -117,17 +129,40 @@ func (d *drain) run(ctx context.Context, dryRun bool) error {
 	if err != nil {
 		return err
 	}
+	others, operators := operatorsLast(pods)
+	if err := errors.Join(d.evictAll(ctx, others), d.evictAll(ctx, operators)); err != nil {
+		return err
+	}
+	d.tell("node/%s drained", d.node)
+	return nil
+}
+
+// evictAll evicts pods at the same time, and waits for each.
+func (d *drain) evictAll(ctx context.Context, pods []*corev1.Pod) error {
 	failures := make([]error, len(pods))
 	var group sync.WaitGroup
 	for i, pod := range pods {
 		group.Go(func() { failures[i] = d.evict(ctx, pod) })
 	}
 	group.Wait()
-	if err := errors.Join(failures...); err != nil {
-		return err
+	return errors.Join(failures...)
+}
+
+// left lists the pods that have not left yet, as far as that can be read.
+func (d *drain) left(ctx context.Context) []string {
+	list, err := d.client.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.node).String(),
+	})
+	if err != nil {
+		return []string{"which pods are left cannot be read: " + err.Error()}
 	}
-	d.tell("node/%s drained", d.node)
-	return nil
+	var names []string
+	for i := range list.Items {
+		if verdict, _ := judge(&list.Items[i], d.options); verdict == evicted {
+			names = append(names, list.Items[i].Namespace+"/"+list.Items[i].Name)
+		}
+	}
+	return names
 }
 
 // leaving lists the pods that are to leave. It is an error if one of the node's pods must not.

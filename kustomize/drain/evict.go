@@ -9,6 +9,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
 // evict evicts a pod, as often as budgets refuse it, and waits until it is gone.
@@ -27,7 +29,8 @@ func (d *drain) evict(ctx context.Context, pod *corev1.Pod) error {
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return d.gone(ctx, pod) // somebody else was faster
 		}
-		if !apierrors.IsTooManyRequests(err) {
+		// Budgets and a busy server say 429. A webhook that judges evictions may itself be on the node, and moves.
+		if !apply.OfAMoment(err) {
 			return fmt.Errorf("evict pod %s: %w", name, err)
 		}
 		if text := err.Error(); text != said {
@@ -50,7 +53,7 @@ func (d *drain) gone(ctx context.Context, pod *corev1.Pod) error {
 			d.tell("pod %s has left", name)
 			return nil
 		}
-		if err != nil {
+		if err != nil && !apply.OfAMoment(err) {
 			return fmt.Errorf("read pod %s: %w", name, err)
 		}
 		if err := d.sleep(ctx, d.look); err != nil {

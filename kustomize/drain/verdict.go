@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -42,6 +43,18 @@ func judge(pod *corev1.Pod, o options) (verdict, string) {
 		return refused, "its emptyDir volumes would be lost: --delete-emptydir-data gives them up"
 	}
 	return evicted, ""
+}
+
+// operatorsLast divides pods into those of others and those of operators: while these answer webhooks, the others can be evicted.
+func operatorsLast(pods []*corev1.Pod) (others, operators []*corev1.Pod) {
+	for _, pod := range pods {
+		if pod.Namespace == catalog.Namespace {
+			operators = append(operators, pod)
+		} else {
+			others = append(others, pod)
+		}
+	}
+	return others, operators
 }
 
 // isDaemonSet knows both kinds of the name: that of Kubernetes and that of apps.kruise.io.
