@@ -114,10 +114,14 @@ func install(t *testing.T, root string, features ...string) fleet {
 	t.Helper()
 	t.Cleanup(func() { removeObjects(t) }) // the managers of the next test would go on with them
 	f, folder := fleet{}, t.TempDir()
+	arguments := []string{"--webhook-initialize-timeout=" + starts.String()}
+	if root == "" { // releases before have no such flag
+		arguments = append(arguments, "--webhook-lame-duck=0s") // nobody else would answer at their address
+	}
 	for _, feature := range features {
 		m, err := managers.Install(t.Context(), managers.Options{
 			Cluster: world.Cluster, Client: world.Client, Feature: feature, Root: root, Binary: built[root+" "+feature], Folder: folder,
-			Arguments: []string{"--webhook-initialize-timeout=" + starts.String()},
+			Arguments: arguments,
 		})
 		require.NoError(t, err)
 		built[root+" "+feature] = m.Binary
