@@ -29,7 +29,7 @@ const (
 	// portion is how many bytes of a request are counted, and read, at a time.
 	portion = 64 << 10
 	// portionTimeout is how long a client may take to send a portion, and readTimeout a whole request.
-	portionTimeout = time.Second
+	portionTimeout = 3 * time.Second
 	readTimeout    = 10 * time.Second
 
 	questionsPerSecond = 50

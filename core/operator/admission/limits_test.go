@@ -141,7 +141,7 @@ func TestSlowClientsHoldUpNobody(t *testing.T) {
 			t.Cleanup(server.Close)
 			slowly(t, server, story.announced, 20)
 			for range 8 {
-				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 				request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(story.body))
 				require.NoError(t, err)
 				answer, err := http.DefaultClient.Do(request)
