@@ -74,7 +74,7 @@ func (s *stops) begin(name string, nap int64) *corev1.Pod {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.stop(ctx, pod, containers, id)
 	cancel() // a stop outlives the pass that began it
-	return pod
+	return pod.DeepCopy()
 }
 
 // stopped returns how many containers the runtime was told to stop.
