@@ -76,6 +76,7 @@ func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress in
 	}
 	if a.Verb == action.UpdateInPlace {
 		a.Revision = o.Revision
+		a.Event = &action.Event{Failed: EventInPlaceFailed} // that it has begun was told
 	}
 	return a
 }

@@ -80,6 +80,14 @@ func givenNextContainers(t *testing.T) (*given, podstate.State) {
 	return g, out
 }
 
+// What follows is told where it fails, as the beginning is.
+func TestALaterWriteThatFailsIsTold(t *testing.T) {
+	g, out := givenNextContainers(t)
+	found := g.Refresh(out, true)
+	require.NotNil(t, found.Action)
+	assert.Equal(t, &action.Event{Failed: EventInPlaceFailed}, found.Action.Event)
+}
+
 // A pod that is out of service while the server refuses what comes next in its update serves before that is tried again,
 // whatever it writes. Before the pod leaves service once more, all of it goes as dry runs.
 func TestPodsServeBeforeTheNextTry(t *testing.T) {
