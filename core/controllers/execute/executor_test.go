@@ -73,6 +73,7 @@ func newWorld(t testing.TB, adapt ...func(*rest.Config)) *world {
 	require.NoError(t, err)
 	w.Executor, err = execute.New(execute.Options{
 		Client: writer, Live: w.Client, Recorder: w.writes, Metrics: w.metric, Controller: "test", Refusals: w.memory,
+		Pass: time.Hour, // a busy machine takes longer than the default
 	})
 	require.NoError(t, err)
 	w.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: "owner"}}
