@@ -107,7 +107,7 @@ func TestManifests(t *testing.T) {
 		kinds[object.GetKind()]++
 		assert.Equal(t, "flotilla", object.GetLabels()["app.kubernetes.io/managed-by"], object.GetName())
 	}
-	assert.Equal(t, 1, kinds["NetworkPolicy"])
+	assert.Equal(t, 2, kinds["NetworkPolicy"], "of the manager and of the agents")
 	assert.Equal(t, 2, kinds["CustomResourceDefinition"])
 	text, err := yaml.Marshal(objects)
 	require.NoError(t, err)

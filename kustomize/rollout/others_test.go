@@ -104,7 +104,7 @@ func TestDrainWaitsForBudgetsAndAsksBeforeItDestroys(t *testing.T) {
 	defer cancel()
 	out := &listener{text: w.client.Namespace + "/lonely waits: ", then: cancel}
 	_, code = w.callTo(ctx, out, "drain", node.Name, "--force")
-	assert.Equal(t, cli.Failed, code, out.String())
+	assert.Equal(t, cli.Interrupted, code, out.String())
 	assert.Contains(t, out.String(), out.text)
 }
 
