@@ -60,9 +60,8 @@ func (c *computation) markText(pod *corev1.Pod, change *action.PodChange) string
 }
 
 // costs are the deletion costs of active pods. Pods beyond their subset's limit go first, then those of the last subset,
-// and so on; of older revisions the first subset goes first, so that its nodes have room for the successors. Pods of the last
-// subset, which most pods are often in, keep the cost that they have had: those of the others come below it. While the
-// revision of new pods is unknown no cost changes.
+// and so on; of older revisions the first subset goes first, so that it has room for the successors. While the revision
+// of new pods is unknown no cost changes.
 func (c *computation) costs() map[*corev1.Pod]int {
 	costs := map[*corev1.Pod]int{}
 	if !c.Target.HasCosts || c.Target.Latest == "" {
@@ -71,17 +70,16 @@ func (c *computation) costs() map[*corev1.Pod]int {
 	n := len(c.limits)
 	for _, version := range c.versions() {
 		for i, pods := range c.groups[version].subsets {
-			rank, cost := i, costStep*(n-i)
+			rank := i
 			if version != c.Target.Latest {
 				rank = n - 1 - i
-				cost = costStep - rank*costStep/n
 			}
 			beyond := 0
 			if c.limits[i] != Unlimited {
 				beyond = max(0, len(pods)-int(c.limits[i]))
 			}
 			for place, pod := range c.leastFirst(pods) {
-				costs[pod] = cost
+				costs[pod] = costStep * (n - rank)
 				if place < beyond {
 					costs[pod] = -costStep * (rank + 1)
 				}

@@ -77,12 +77,11 @@ func TestTheLeastUsefulPodsAreBeyondTheLimit(t *testing.T) {
 	assert.Equal(t, "a -100 x2, a 200 x1", costs(p))
 }
 
-// The pods of older revisions leave the first subset first, so that the new ones have the room there. Those of the last one
-// keep their cost.
+// The pods of older revisions leave the first subset first, so that the new ones have the room there.
 func TestCostsOfOlderRevisionsAreMirrored(t *testing.T) {
 	s := snapshot(given("a=3 b"), slices.Concat(many("a", 2, hash("old")), many("b", 1, hash("old")), []*corev1.Pod{ready("n-0", member("a"), hash("new"))})...)
 	s.Target.Versioned, s.Target.Latest = replicaSets(), "new"
-	assert.Equal(t, "a 50 x2, b 100 x1, n 200 x1", costs(compute(t, s)))
+	assert.Equal(t, "a 100 x2, b 200 x1, n 200 x1", costs(compute(t, s)))
 
 	s.Target.Latest = "" // unknown
 	assert.Empty(t, compute(t, s).Steps)
