@@ -21,11 +21,11 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1)
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		// The metrics of the agent and of budgets are left out, and those of certificates, which were not written since this
+		// The metrics of the agent, of budgets and of spreads are left out, and those of certificates, which were not written since this
 		// pod started, of pods in trouble, which there need not be, and of permissions that are lacking.
 		name := row[1]
 		of := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
-		if !of("kruise_agent_") && !of("flotilla_budget_") && name != "flotilla_workload_troubled_pods" && name != "flotilla_webhook_certificate_writes_total" &&
+		if !of("kruise_agent_") && !of("flotilla_budget_") && !of("flotilla_spread_") && name != "flotilla_workload_troubled_pods" && name != "flotilla_webhook_certificate_writes_total" &&
 			name != "flotilla_forbidden_requests_total" {
 			assert.Contains(t, served, "\n"+name, name)
 		}
