@@ -213,7 +213,7 @@ func TestInstallOverWhatKubectlHasApplied(t *testing.T) {
 	clitest.NeedsServer(t)
 	client := clitest.Objects(t)
 	const kubectl = "kubectl-client-side-apply"
-	t.Cleanup(func() { call(t, clitest.Administrator, "uninstall", "spread") })
+	t.Cleanup(func() { remove(t, "spread") })
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": install.Namespace},
@@ -262,7 +262,7 @@ func TestInstallOverOverlaysThatKubectlHasApplied(t *testing.T) {
 	require.NoError(t, err)
 	var renderer render.Renderer
 	features := []string{"budget", "daemon"}
-	t.Cleanup(func() { call(t, clitest.Administrator, append([]string{"uninstall"}, features...)...) })
+	t.Cleanup(func() { remove(t, features...) })
 	for _, feature := range features {
 		manifests, err := renderer.Build(tree, "kustomize/overlays/"+feature)
 		require.NoError(t, err)

@@ -3,6 +3,8 @@ package install_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
@@ -14,4 +16,11 @@ func TestMain(m *testing.M) { clitest.Main(m) }
 func call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
 	t.Helper()
 	return clitest.Commands{install.NewCommand, install.NewUninstallCommand}.Call(t, kubeconfig, args...)
+}
+
+// remove uninstalls features, so that other tests do not find them.
+func remove(t *testing.T, features ...string) {
+	t.Helper()
+	output, code := call(t, clitest.Administrator, append([]string{"uninstall"}, features...)...)
+	assert.Equal(t, cli.Done, code, output)
 }

@@ -3,6 +3,7 @@ package clitest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,7 +103,7 @@ func (c Commands) Call(t *testing.T, kubeconfig string, args ...string) (output 
 		root.AddCommand(command(flags, streams))
 	}
 	root.SetArgs(args)
-	code = cli.Run(t.Context(), root)
+	code = cli.Run(context.WithoutCancel(t.Context()), root) // cleanups call commands, too
 	return out.String(), code
 }
 
