@@ -12,14 +12,5 @@ import (
 // BenchmarkHeapOfPods measures what the cache takes for each pod, with its indexes: pods of a namespace with a budget,
 // and pods of others.
 func BenchmarkHeapOfPods(b *testing.B) {
-	pods := heap.Cache{Transform: podunavailablebudget.Pods("").Transform, Indexes: cover.AddIndexes}
-	for name, namespace := range map[string]string{"kept": heap.Kept, "others": "elsewhere"} {
-		b.Run(name, func(b *testing.B) {
-			var taken uint64
-			for b.Loop() {
-				taken = pods.Of(b, 20_000, namespace)
-			}
-			b.ReportMetric(float64(taken), "B/pod")
-		})
-	}
+	heap.Cache{Transform: podunavailablebudget.Pods("").Transform, Indexes: cover.AddIndexes}.Benchmark(b)
 }

@@ -82,6 +82,19 @@ func size() uint64 {
 	return m.HeapAlloc
 }
 
+// Benchmark measures what the cache takes for each pod of a namespace that it keeps, and for each pod of others.
+func (c Cache) Benchmark(b *testing.B) {
+	for name, namespace := range map[string]string{"kept": Kept, "others": "elsewhere"} {
+		b.Run(name, func(b *testing.B) {
+			var taken uint64
+			for b.Loop() {
+				taken = c.Of(b, 20_000, namespace)
+			}
+			b.ReportMetric(float64(taken), "B/pod")
+		})
+	}
+}
+
 // podOf is a pod as the API server has it, of a ReplicaSet with ten pods.
 func podOf(i int, namespace string) *corev1.Pod {
 	app := fmt.Sprint("app-", i/10)
