@@ -130,10 +130,31 @@ func TestAScaleThatCannotBeReadHarmsNobodyElse(t *testing.T) {
 	})
 	require.NoError(t, a.evict(t, first))
 	await.Until(t, func(check *assert.CollectT) {
-		assert.ErrorContains(check, a.evict(t, second), "PodUnavailableBudget "+a.namespace+"/fleet refuses EVICT")
+		assert.Equal(check, [4]int32{2, 1, 1, 0}, a.numbers(check, b), "the pod that terminates is present")
+		assert.Empty(check, b.Status.DisruptedPods, "the pod was seen to terminate")
 	})
+	require.ErrorContains(t, a.evict(t, second), "PodUnavailableBudget "+a.namespace+"/fleet refuses EVICT")
 	require.NoError(t, a.evict(t, a.pods[0]))
 	require.ErrorContains(t, a.evict(t, a.pods[1]), "PodUnavailableBudget "+a.namespace+"/web refuses EVICT")
+}
+
+// While a pod terminates its workload still wants another one in its place, also where it was the only one.
+func TestAWorkloadWhoseLastPodTerminatesStillCounts(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 1)
+	fleet := givenFleet(t, a, 1, "")
+	only := a.addPod(t, func(pod *corev1.Pod) {
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, fleet.GroupVersionKind())}
+	})
+	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) {
+		b.Spec.TargetReference, b.Spec.Selector = nil, &metav1.LabelSelector{MatchLabels: labels}
+	})
+	assert.Equal(t, [4]int32{2, 1, 2, 1}, a.numbers(t, b))
+	require.NoError(t, a.evict(t, only))
+	await.Until(t, func(check *assert.CollectT) {
+		assert.Equal(check, [4]int32{2, 1, 1, 0}, a.numbers(check, b))
+		assert.Empty(check, b.Status.DisruptedPods, "the pod was seen to terminate")
+	})
+	require.ErrorContains(t, a.evict(t, a.pods[0]), "1 available, 1 required of 2")
 }
 
 // The condition names the same budget and pod in each pass: others would be a write each time.

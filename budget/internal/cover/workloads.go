@@ -64,7 +64,7 @@ func (t *tally) target(ctx context.Context, target *metav1.PartialObjectMetadata
 func (t *tally) all(ctx context.Context, pods []*corev1.Pod) error {
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil || !plan.IsActive(pod) {
+		if ref == nil || plan.IsFinished(pod) {
 			continue
 		}
 		top, known := t.tops[ref.UID]
@@ -143,7 +143,7 @@ func (t *tally) count(ctx context.Context, o *metav1.PartialObjectMetadata, pod 
 		}
 		w = t.found[o.UID]
 	}
-	if w.Unknown != "" && pod != nil && plan.IsActive(pod) {
+	if w.Unknown != "" && pod != nil && !plan.IsFinished(pod) {
 		w.Replicas++
 	}
 	return nil
@@ -197,7 +197,7 @@ func Unreadable(target *v1beta1.TargetReference, pods []*corev1.Pod, err error) 
 	}
 	w.Message = err.Error()
 	for _, pod := range pods {
-		if plan.IsActive(pod) {
+		if !plan.IsFinished(pod) {
 			w.Replicas++
 		}
 	}

@@ -254,7 +254,7 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	var all []string
 	missing := int(p.Status.TotalReplicas)
 	for _, pod := range covered {
-		if isFinished(pod) {
+		if IsFinished(pod) {
 			continue
 		}
 		missing--

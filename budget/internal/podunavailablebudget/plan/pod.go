@@ -18,9 +18,10 @@ func GuardedConditions() []corev1.PodConditionType {
 }
 
 // IsActive reports whether the pod is neither terminating nor finished.
-func IsActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !isFinished(pod) }
+func IsActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !IsFinished(pod) }
 
-func isFinished(pod *corev1.Pod) bool {
+// IsFinished reports whether all containers of the pod have ended.
+func IsFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
