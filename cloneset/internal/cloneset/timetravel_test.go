@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -44,12 +45,16 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 			})
 			settles(t, c, set)
 			before := testenv.Identities(env.Pods(t, set.Namespace))
-			edit(t, c, set, image("app:3"))
+			const halfway = 2 // pods that the partition keeps as they are until the operator has stopped
+			edit(t, c, set, func(s *v1beta1.CloneSet) {
+				image("app:3")(s)
+				s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(halfway))
+			})
 			eventually(t, func(collect *assert.CollectT) {
-				assert.Positive(collect, countImages(env.Pods(t, set.Namespace))["app:3"])
+				assert.Equal(collect, wanted-halfway, countImages(env.Pods(t, set.Namespace))["app:3"])
 			})
 			stop()
-			assert.Less(t, countImages(env.Pods(t, set.Namespace))["app:3"], wanted, "the rollout was over")
+			edit(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
 
 			history := faults.Record(t, env, set.Namespace)
 			lag := faults.Lagging{Version: past.Version(), Old: tt.old}
