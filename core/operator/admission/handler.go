@@ -57,12 +57,19 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := readReview(r, &review); err != nil {
 		answer = webhook.Errored(http.StatusBadRequest, err)
 	} else {
-		answer = h.hook.Handle(r.Context(), webhook.Request{AdmissionRequest: *review.Request})
+		answer = h.respond(r, webhook.Request{AdmissionRequest: *review.Request})
 	}
 	review.Request, review.Response = nil, &answer.AdmissionResponse
 	w.Header().Set("Content-Type", "application/json")
 	// An error means that the API server has closed the connection.
 	_ = json.NewEncoder(w).Encode(review)
+}
+
+func (h Handler) respond(r *http.Request, req webhook.Request) webhook.Response {
+	if req.SubResource == evictions {
+		return h.respondToEviction(r, req)
+	}
+	return h.hook.Handle(r.Context(), req)
 }
 
 func readReview(r *http.Request, review *admissionv1.AdmissionReview) error {

@@ -45,9 +45,14 @@ func ask(t *testing.T, handler http.Handler, req admissionv1.AdmissionRequest) *
 
 func post(t *testing.T, handler http.Handler, question, answer any) {
 	t.Helper()
+	postTo(t, "/", handler, question, answer)
+}
+
+func postTo(t *testing.T, target string, handler http.Handler, question, answer any) {
+	t.Helper()
 	body, err := json.Marshal(question)
 	require.NoError(t, err)
-	call := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(body))
+	call := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, bytes.NewReader(body))
 	call.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, call)
