@@ -40,6 +40,10 @@ type Operator struct {
 	// Setup adds indexes and controllers to env.Manager. It is called when the CRDs are established and before the
 	// cache starts; controllers themselves start after leader election.
 	Setup func(ctx context.Context, env *Environment) error
+	// Fill waits until the caches are filled that the webhooks answer from, given the objects that are stored. A replica is
+	// not ready before, for a minute at most. Fill returns an error at once where it cannot list the stored objects: API servers
+	// may need a replica that is ready to convert them. Optional.
+	Fill func(ctx context.Context, env *Environment) error
 }
 
 // Webhooks are the endpoints of an operator. They determine which webhook configurations get the CA.

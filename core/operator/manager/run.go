@@ -79,9 +79,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 			return fmt.Errorf("bound the garbage: %w", err)
 		}
 	}
-	if ctx.Err() == nil {
-		startup.Done()
-	}
+	go startup.waitForCaches(ctx, operator, env)
 	return env.Manager.Start(ctx)
 }
 

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -270,6 +271,35 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-manager"}, &lease))
 	assert.NotEqual(t, firstHolder, *lease.Spec.HolderIdentity)
 	assert.NotEqual(t, *first.fence.Load(), *second.fence.Load())
+}
+
+// A replica is ready when its webhooks can answer, or when nothing is to be waited for.
+func TestOperatorIsReadyWhenItsCachesAreFilled(t *testing.T) {
+	for name, result := range map[string]error{"filled": nil, "cannot be listed": errors.New("conversion webhook failed")} {
+		t.Run(name, func(t *testing.T) {
+			options := testOptions(t, apiServer.Namespace(t))
+			filled := make(chan struct{})
+			r := &replica{options: options}
+			r.run(t, Operator{
+				Feature: "plain", Setup: func(context.Context, *Environment) error { return nil },
+				Fill: func(ctx context.Context, _ *Environment) error {
+					select {
+					case <-filled:
+						return result
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				},
+			})
+			await.Until(t, func(c *assert.CollectT) {
+				code, body := get(t.Context(), options.HealthProbeAddr, "/readyz?verbose")
+				assert.Equal(c, http.StatusInternalServerError, code)
+				assert.Contains(c, body, "[-]startup failed")
+			})
+			close(filled)
+			r.eventuallyReady(t)
+		})
+	}
 }
 
 func TestOperatorThatCannotServeEnds(t *testing.T) {

@@ -23,10 +23,11 @@ const crdPause = time.Second
 // separatePause is the same for a kind that may never be installed.
 const separatePause = 5 * time.Second
 
-// startup is the readiness of an operator: its controllers do not run yet, or it was asked to end.
+// startup is the readiness of an operator: its controllers do not run yet, its webhooks cannot answer yet, or it was asked to
+// end.
 //
-// It does not wait for caches: to sync them the API server may have to convert objects, and it reaches only replicas
-// that are ready.
+// It waits for caches as long as it must, and no longer: to fill them the API server may have to convert objects, and it
+// reaches only replicas that are ready.
 type startup struct{ process.Startup }
 
 func newStartup() *startup {
@@ -43,6 +44,21 @@ func (s *startup) waitForCRDs(ctx context.Context, env *Environment, names []str
 		Missing:   func(ctx context.Context) []string { return missingCRDs(ctx, env, names) },
 		OnMissing: s.waitsFor, Interval: crdPause, Clock: env.Clock, Log: env.Log,
 	}.Wait(ctx)
+}
+
+// waitForCaches ends the start when the webhooks have what they answer from.
+func (s *startup) waitForCaches(ctx context.Context, operator Operator, env *Environment) {
+	if operator.Fill != nil {
+		s.waitsFor("the caches of webhooks")
+		waiting, cancel := context.WithTimeout(ctx, fillTimeout)
+		defer cancel()
+		if err := operator.Fill(waiting, env); err != nil && ctx.Err() == nil {
+			env.Log.Info("Webhooks are answered before their caches are filled", "reason", err.Error())
+		}
+	}
+	if ctx.Err() == nil {
+		s.Done()
+	}
 }
 
 // Needs are what a controller cannot begin without.
