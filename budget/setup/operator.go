@@ -44,6 +44,9 @@ type settings struct {
 	once   sync.Once
 	ledger *ledger.Ledger
 	err    error
+
+	// covers is what the webhooks read.
+	covers cover.Reader
 }
 
 func newSettings() *settings { return &settings{scope: scope.New(clock.RealClock{})} }
@@ -63,6 +66,7 @@ func Operator() manager.Operator {
 		Cache:    func(env *manager.Environment) cache.Options { return s.cache(env.Options.Namespace) },
 		Webhooks: s.webhooks,
 		Setup:    s.setup,
+		Fill:     s.fill,
 	}
 }
 

@@ -69,9 +69,9 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 		return manager.Webhooks{}, err
 	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{Copy: env.Options.DisableNoDeepCopy})
-	covers := cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
+	s.covers = cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
 	pods := budgetadmission.Pods{
-		Cover:  covers,
+		Cover:  s.covers,
 		Ledger: shared,
 		Live:   limitedReader{Reader: live, limiter: rate.NewLimiter(readsPerSecond, readsAtOnce)},
 		Gates:  env.Options.FeatureGates, Refused: refused,
@@ -80,7 +80,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	return manager.Webhooks{
 		Mutating: []coreadmission.Endpoint{orAllow(on, pods.Marking())},
 		Validating: []coreadmission.Endpoint{
-			budgetadmission.Budgets{Cover: covers, Gates: env.Options.FeatureGates}.Validating(),
+			budgetadmission.Budgets{Cover: s.covers, Gates: env.Options.FeatureGates}.Validating(),
 			orAllow(on, pods.Validating()),
 		},
 		Converting: coreadmission.Converting(conversion.Convert),

@@ -67,6 +67,7 @@ func Operator() manager.Operator {
 		},
 		Webhooks: s.webhooks,
 		Setup:    s.setup,
+		Fill:     s.fill,
 	}
 }
 

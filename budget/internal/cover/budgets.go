@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
@@ -50,6 +51,32 @@ func (r Reader) Budgets(ctx context.Context, pod *corev1.Pod) ([]*v1beta1.PodUna
 		return cmp.Compare(a.Name, b.Name)
 	})
 	return found, nil
+}
+
+// Known returns an error unless it can be told from caches which pods of the namespace the budget covers.
+func (r Reader) Known(ctx context.Context, b *v1beta1.PodUnavailableBudget) error {
+	if t := b.Spec.TargetReference; t != nil {
+		_, err := r.Targets.Get(ctx, KindOf(t), types.NamespacedName{Namespace: b.Namespace, Name: t.Name})
+		if err != nil && !isUnreadable(err) {
+			return fmt.Errorf("read the target of budget %s: %w", b.Name, err)
+		}
+	}
+	pods, err := fastclient.All[corev1.Pod](ctx, r.Cache, b.Namespace)
+	if err != nil {
+		return fmt.Errorf("list the pods of namespace %s: %w", b.Namespace, err)
+	}
+	known := map[types.UID]bool{}
+	for _, pod := range pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || known[ref.UID] {
+			continue
+		}
+		known[ref.UID] = true
+		if _, err := r.Targets.Owners(ctx, pod.Namespace, pod); err != nil && !isUnreadable(err) {
+			return fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
+		}
+	}
+	return nil
 }
 
 func rank(b *v1beta1.PodUnavailableBudget) int {

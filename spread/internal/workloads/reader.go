@@ -88,6 +88,25 @@ func (r *Reader) Get(ctx context.Context, spread *v1beta1.WorkloadSpread) (*meta
 	return object, err
 }
 
+// Known returns an error unless the target of a spread, and what is between it and its pods, can be told from caches. What
+// cannot be had without other permissions or kinds counts as known.
+func (r *Reader) Known(ctx context.Context, spread *v1beta1.WorkloadSpread) error {
+	if _, err := r.Get(ctx, spread); err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	kinds, err := r.Between(ctx, KindOf(spread.Spec.TargetReference))
+	for _, kind := range kinds {
+		_, err := r.targets.List(ctx, kind, spread.Namespace)
+		if err != nil && !apierrors.IsForbidden(err) && !meta.IsNoMatchError(err) {
+			return err
+		}
+	}
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
+
 // Owners returns the controllers of a pod up to the topmost that can be spread. An owner that is gone ends the list.
 func (r *Reader) Owners(ctx context.Context, namespace string, pod metav1.Object) ([]*metav1.PartialObjectMetadata, error) {
 	chain, err := r.targets.Owners(ctx, namespace, pod)

@@ -1,0 +1,46 @@
+package setup
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
+)
+
+// A replica answers when it knows the workloads that stored spreads target, however long it takes to list them.
+func TestAReplicaAnswersWhenItKnowsWhatSpreadsTarget(t *testing.T) {
+	c, namespace := serve(t), env.Namespace(t)
+	require.NoError(t, c.Create(t.Context(), newReplicaSet(namespace, 1)))
+	spread := newSpread(namespace, intstr.FromInt32(1))
+	require.NoError(t, c.Create(t.Context(), spread))
+	settled(t, c, spread, "0/1 0/-1")
+
+	asked, listed := make(chan struct{}, 100), make(chan struct{})
+	over := faults.Over(env, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/replicasets") {
+			asked <- struct{}{}
+			select {
+			case <-listed:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return next.RoundTrip(r)
+	})
+	s, environment := replica(t, over, "", features.Defaults())
+	_, err := s.webhooks(t.Context(), environment)
+	require.NoError(t, err)
+	env.Start(t, environment.Manager)
+	filled := make(chan error, 1)
+	go func() { filled <- s.fill(t.Context(), environment) }()
+	<-asked
+	assert.Empty(t, filled, "the target is not known")
+	close(listed)
+	require.NoError(t, <-filled)
+}
