@@ -81,7 +81,11 @@ func (r *Reader) Owners(ctx context.Context, namespace string, object metav1.Obj
 func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMetadata, error) {
 	mapping, err := r.kinds.get(ctx, id.kind)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", id, err)
+		err = fmt.Errorf("get %s: %w", id, err)
+		if r.options.ByScale && apierrors.IsForbidden(err) {
+			return r.findByScale(ctx, id, err)
+		}
+		return nil, err
 	}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		id.name.Namespace = ""

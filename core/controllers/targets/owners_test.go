@@ -269,3 +269,50 @@ func TestAServerThatHangsHoldsUpOneQuestion(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "who asks again is told at once")
 	assert.EqualValues(t, 1, mapper.asked.Load())
 }
+
+// Where a kind may not be listed, the permission to get scales is enough to know an object and its replicas.
+func TestAnObjectIsFoundByItsScale(t *testing.T) {
+	const user = "reader-of-scales"
+	w := given(t, as(t, env.User(t, user)), func(o *targets.Options) { o.ByScale = true })
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"*"}, Resources: []string{"*/scale"}, Verbs: []string{"get"},
+	}}}
+	require.NoError(t, w.client.Create(t.Context(), role))
+	require.NoError(t, w.client.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{Kind: "User", Name: user}},
+	}))
+	owner := w.create(t, fleet, nil)
+	pod, other := w.create(t, pod, owner), w.create(t, crew, nil)
+	find := func(check require.TestingT) *metav1.PartialObjectMetadata {
+		chain, err := w.Owners(t.Context(), w.namespace, pod)
+		require.NoError(check, err)
+		require.Equal(check, []string{"Fleet web"}, names(chain))
+		assert.Equal(check, owner.GetUID(), chain[0].UID)
+		return chain[0]
+	}
+	await.Until(t, func(check *assert.CollectT) { // the server has a cache of roles
+		w.clock.SetTime(w.clock.Now().Add(later))
+		find(check)
+	})
+	replicas := func() targets.Replicas {
+		got, err := w.Replicas(t.Context(), find(t))
+		require.NoError(t, err)
+		return got
+	}
+	asksNothing(t, func() { assert.EqualValues(t, 3, replicas().Spec) })
+	w.patch(t, owner, `{"spec":{"replicas":8},"status":{}}`)
+	w.clock.SetTime(w.clock.Now().Add(later))
+	assert.EqualValues(t, 8, replicas().Spec)
+	assert.False(t, w.Caches(kindOf(owner)))
+
+	_, err := w.Get(t.Context(), kindOf(owner), types.NamespacedName{Namespace: w.namespace, Name: "api"})
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	_, err = w.Get(t.Context(), kindOf(other), client.ObjectKeyFromObject(other))
+	assert.True(t, apierrors.IsForbidden(err), "the kind has no scale: %v", err)
+	require.NoError(t, w.client.Delete(t.Context(), owner))
+	w.create(t, fleet, nil)
+	w.clock.SetTime(w.clock.Now().Add(later))
+	_, err = w.Owners(t.Context(), w.namespace, pod)
+	assert.True(t, apierrors.IsNotFound(err), "it is another object: %v", err)
+}

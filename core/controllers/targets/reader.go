@@ -50,7 +50,10 @@ type Options struct {
 	Republishes func(schema.GroupKind) bool
 	// RepublishPause is the shortest time between two such questions about one workload.
 	RepublishPause time.Duration
-	Clock          clock.PassiveClock
+	// ByScale has objects of a kind that may not be listed and watched found by their scale subresources, which say their
+	// names, UIDs and replicas, and nothing else: neither owners nor that they are being deleted.
+	ByScale bool
+	Clock   clock.PassiveClock
 }
 
 // Reader reads workloads of any kind. It is safe for concurrent use.

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -93,21 +93,20 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 		return Replicas{}, fmt.Errorf("get the scale of %s %s/%s: %w", kind, workload.Namespace, workload.Name, err)
 	}
 	mapping, err := r.kinds.get(ctx, kind)
+	if apierrors.IsForbidden(err) && r.options.ByScale {
+		mapping, err = r.options.Mapper.RESTMapping(kind)
+	}
 	if err != nil {
 		return fail(err)
 	}
 	if !r.hasScale(kind, mapping) {
 		return fail(ErrNoScale)
 	}
-	answer, err := r.scales.Resource(mapping.Resource).Namespace(workload.Namespace).Get(ctx, workload.Name, metav1.GetOptions{}, "scale")
+	scale, err := r.askScale(ctx, mapping, types.NamespacedName{Namespace: workload.Namespace, Name: workload.Name})
 	if err != nil {
 		return fail(err)
 	}
-	scale := &autoscalingv1.Scale{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, scale); err != nil {
-		return fail(err)
-	}
-	return Replicas{Spec: scale.Spec.Replicas, Status: scale.Status.Replicas, Selector: scale.Status.Selector}, nil
+	return replicasOf(scale), nil
 }
 
 // hasScale reports whether a kind has a scale subresource, as discovery said a while ago at most. The subresource itself
