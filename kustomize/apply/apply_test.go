@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
@@ -120,6 +123,28 @@ func TestPodsThatAreRefusedAreTold(t *testing.T) {
 
 	assert.False(t, ready)
 	assert.Equal(t, "0 of 1 pods are updated: "+refused, waitsFor)
+}
+
+// A namespace may have thousands of events, and this is asked again and again.
+func TestOnlyEventsOfRefusedPodsAreListed(t *testing.T) {
+	var asked url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query()
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion": "v1", "kind": "EventList", "items": [
+			{"kind": "Event", "lastTimestamp": "2030-01-01T00:00:01Z", "message": "newest"}, {"kind": "Event", "lastTimestamp": "2030-01-01T00:00:00Z", "message": "older"}]}`)
+	}))
+	defer server.Close()
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.APIServer = &server.URL
+	cluster, err := apply.Connect(flags)
+	require.NoError(t, err)
+
+	cause, err := cluster.PodsRefused(t.Context(), object(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: a, name: b, uid: u-1}}"))
+
+	require.NoError(t, err)
+	assert.Equal(t, "newest", cause)
+	assert.ElementsMatch(t, []string{"involvedObject.uid=u-1", "reason=FailedCreate"}, strings.Split(asked.Get("fieldSelector"), ","))
 }
 
 func TestDiff(t *testing.T) {

@@ -256,7 +256,11 @@ func (c *Cluster) Delete(ctx context.Context, object *unstructured.Unstructured)
 // List returns the objects of a resource in a namespace, or in all if it is empty, that a label selector names. A
 // resource that is not served has none.
 func (c *Cluster) List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
-	list, err := c.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	return c.list(ctx, resource, namespace, metav1.ListOptions{LabelSelector: selector})
+}
+
+func (c *Cluster) list(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions) ([]unstructured.Unstructured, error) {
+	list, err := c.objects.Resource(resource).Namespace(namespace).List(ctx, o)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

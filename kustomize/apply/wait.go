@@ -10,7 +10,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -73,16 +75,16 @@ func (c *Cluster) AllReady(objects []*unstructured.Unstructured) Check {
 
 // PodsRefused returns why the pods of a DaemonSet cannot be made, as its newest event of that says; it has no condition for it.
 func (c *Cluster) PodsRefused(ctx context.Context, set *unstructured.Unstructured) (string, error) {
-	events, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, set.GetNamespace(), "")
+	about := fields.Set{"involvedObject.uid": string(set.GetUID()), "reason": "FailedCreate"}
+	events, err := c.list(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, set.GetNamespace(),
+		metav1.ListOptions{FieldSelector: about.AsSelector().String()})
 	if err != nil {
 		return "", err
 	}
 	cause, newest := "", ""
 	for _, event := range events {
-		uid, _, _ := unstructured.NestedString(event.Object, "involvedObject", "uid")
-		reason, _, _ := unstructured.NestedString(event.Object, "reason")
 		at, _, _ := unstructured.NestedString(event.Object, "lastTimestamp")
-		if uid == string(set.GetUID()) && reason == "FailedCreate" && at >= newest {
+		if at >= newest {
 			newest = at
 			cause, _, _ = unstructured.NestedString(event.Object, "message")
 		}

@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +24,7 @@ const (
 // followLeader adds a fault if the manager is available and none of its replicas leads. A replica leads once its caches are
 // filled, which readiness does not wait for.
 func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error {
-	lease := leaseOf(r.manager)
+	lease := apply.LeaseOf(r.manager)
 	if lease == nil {
 		return nil
 	}
@@ -54,36 +53,6 @@ func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error
 		r.Faults, r.Healthy = append(r.Faults, fault), false
 	}
 	return err
-}
-
-// leaseOf returns the Lease of a manager without its content; nil if there is no manager, or one without leader election.
-func leaseOf(manager *unstructured.Unstructured) *unstructured.Unstructured {
-	if manager == nil {
-		return nil
-	}
-	lease := &unstructured.Unstructured{}
-	lease.SetAPIVersion("coordination.k8s.io/v1")
-	lease.SetKind("Lease")
-	lease.SetNamespace(manager.GetNamespace())
-	lease.SetName(manager.GetName())
-	containers, _, _ := unstructured.NestedSlice(manager.Object, "spec", "template", "spec", "containers")
-	for _, container := range containers {
-		fields, _ := container.(map[string]any)
-		arguments, _, _ := unstructured.NestedStringSlice(fields, "args")
-		for _, argument := range arguments {
-			switch flag, value, _ := strings.Cut(argument, "="); flag {
-			case "--enable-leader-election":
-				if value == "false" {
-					return nil
-				}
-			case "--leader-election-id":
-				lease.SetName(value)
-			case "--leader-election-namespace":
-				lease.SetNamespace(value)
-			}
-		}
-	}
-	return lease
 }
 
 // leaderless says that nobody leads, and for how long; empty if somebody does, or if nobody needs to yet. live is the Lease

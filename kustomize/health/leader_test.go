@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
 // A manager whose pods are ready and whose controllers do not run is not healthy.
@@ -17,7 +19,7 @@ func TestAManagerWithoutALeaderIsIll(t *testing.T) {
 			map[string]any{"type": "Available", "status": "True", "lastTransitionTime": start.Format(time.RFC3339)},
 		}, "status", "conditions"))
 	}).manager
-	lease := leaseOf(manager)
+	lease := apply.LeaseOf(manager)
 	require.NotNil(t, lease)
 	renewed := func(after time.Duration) *unstructured.Unstructured {
 		live := lease.DeepCopy()
@@ -47,20 +49,4 @@ func TestAManagerWithoutALeaderIsIll(t *testing.T) {
 	report := &Report{Feature: "spread", Faults: []string{leaderless(lease, nil, manager, start.Add(time.Hour))}}
 	require.Len(t, faults(report), 1)
 	assert.Contains(t, faults(report)[0].Help, "logs deployment/spread-manager")
-}
-
-func TestTheLeaseOfAManagerFollowsItsFlags(t *testing.T) {
-	with := func(arguments ...any) *unstructured.Unstructured {
-		manager := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-			"containers": []any{map[string]any{"args": arguments}},
-		}}}}}
-		manager.SetNamespace("flotilla-system")
-		manager.SetName("jobs-manager")
-		return manager
-	}
-	assert.Equal(t, "jobs-manager", leaseOf(with("--v=2")).GetName())
-	assert.Equal(t, "mine", leaseOf(with("--leader-election-id=mine")).GetName())
-	assert.Equal(t, "other", leaseOf(with("--leader-election-namespace=other")).GetNamespace())
-	assert.Nil(t, leaseOf(with("--enable-leader-election=false")))
-	assert.Nil(t, leaseOf(nil))
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 )
 
 func labelled(kind, version string) *unstructured.Unstructured {
@@ -38,4 +41,24 @@ func TestStepsBetweenVersions(t *testing.T) {
 			assert.Equal(t, c.skips, step.skips())
 		})
 	}
+}
+
+// A manager whose flags name another Lease leaves that one behind, too.
+func TestWhatAManagerLeavesBehind(t *testing.T) {
+	manager := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": Namespace, "name": "jobs-manager"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
+			map[string]any{"args": []any{"--leader-election-id=mine"}},
+		}}}},
+	}}
+	names := func(live ...*unstructured.Unstructured) []string {
+		var all []string
+		for _, object := range leftovers(catalog.Feature{Name: "jobs"}, live) {
+			all = append(all, apply.Describe(object))
+		}
+		return all
+	}
+	usual := []string{"Secret flotilla-system/jobs-webhook-certs", "Lease flotilla-system/jobs-manager"}
+	assert.Equal(t, usual, names())
+	assert.Equal(t, append(usual, "Lease flotilla-system/mine"), names(manager))
 }

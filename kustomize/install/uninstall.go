@@ -136,7 +136,7 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 			return err
 		}
 	}
-	kept, gone := leftovers(feature), 0
+	kept, gone := leftovers(feature, objects), 0
 	for _, stage := range []string{apply.Webhooks, apply.Managers, apply.Rights} {
 		members := ofStage(objects, stage)
 		if stage == apply.Managers {
@@ -316,10 +316,19 @@ func named(apiVersion, kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// leftovers are what a manager makes for itself.
-func leftovers(feature catalog.Feature) []*unstructured.Unstructured {
-	return []*unstructured.Unstructured{
+// leftovers are what a manager makes for itself. One that is among the live objects may have another Lease by its flags.
+func leftovers(feature catalog.Feature, live []*unstructured.Unstructured) []*unstructured.Unstructured {
+	kept := []*unstructured.Unstructured{
 		named("v1", "Secret", feature.Name+"-webhook-certs"),
 		named("coordination.k8s.io/v1", "Lease", feature.Name+"-manager"),
 	}
+	for _, object := range live {
+		if object.GetKind() != "Deployment" || object.GetName() != feature.Name+"-manager" {
+			continue
+		}
+		if lease := apply.LeaseOf(object); lease != nil && identity(lease) != identity(kept[1]) {
+			kept = append(kept, lease)
+		}
+	}
+	return kept
 }

@@ -58,21 +58,21 @@ type candidate struct {
 func (h *handover) candidate(ctx context.Context) (candidate, error) {
 	var found candidate
 	name := h.feature() + "-manager"
-	for object, into := range map[*unstructured.Unstructured]**unstructured.Unstructured{
-		inNamespace("apps/v1", "Deployment", name):                &found.manager,
-		inNamespace("v1", "Secret", h.feature()+"-webhook-certs"): &found.secret,
-		inNamespace("coordination.k8s.io/v1", "Lease", name):      &found.lease,
-	} {
-		live, err := h.cluster.Get(ctx, object)
-		if err != nil {
-			return found, err
-		}
-		*into = live
+	var err error
+	if found.manager, err = h.cluster.Get(ctx, inNamespace("apps/v1", "Deployment", name)); err != nil {
+		return found, err
 	}
 	if found.manager == nil {
 		return found, fmt.Errorf("Deployment %s/%s is gone", install.Namespace, name)
 	}
-	var err error
+	if found.secret, err = h.cluster.Get(ctx, inNamespace("v1", "Secret", h.feature()+"-webhook-certs")); err != nil {
+		return found, err
+	}
+	if lease := apply.LeaseOf(found.manager); lease != nil {
+		if found.lease, err = h.cluster.Get(ctx, lease); err != nil {
+			return found, err
+		}
+	}
 	if found.pods, err = h.cluster.PodsOf(ctx, found.manager); err != nil {
 		return found, err
 	}
@@ -99,7 +99,7 @@ func (c candidate) waitsFor(seen sighting, now time.Time) string {
 		return fmt.Sprintf("%s has not made its certificates yet; its log says why: kubectl -n %s logs deployment/%s", name, install.Namespace, name)
 	}
 	if holder := c.holder(now); holder != "" {
-		return fmt.Sprintf("Lease %s/%s is held by %s", install.Namespace, name, holder)
+		return fmt.Sprintf("Lease %s/%s is held by %s", c.lease.GetNamespace(), c.lease.GetName(), holder)
 	}
 	return ""
 }
