@@ -189,4 +189,7 @@ type SubsetCondition struct {
 	// message is a sentence for people.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// observedGeneration is the generation of the WorkloadSpread that the condition is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

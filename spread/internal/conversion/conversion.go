@@ -77,7 +77,7 @@ func fromHub(src conversion.Object) (conversion.Object, error) {
 		for before, now := range renamed {
 			rename(subset, now, before)
 		}
-	}, func(condition conversion.Object) { delete(condition, "observedGeneration") }), nil
+	}, func(conversion.Object) {}), nil
 }
 
 func rename(o conversion.Object, from, to string) {

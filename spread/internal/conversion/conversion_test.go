@@ -43,12 +43,24 @@ func TestV1alpha1IsConverted(t *testing.T) {
 	assert.Equal(t, was, is, "all else comes back")
 }
 
-func TestConditionsLoseTheirGeneration(t *testing.T) {
-	raw, err := Convert([]byte(`{"apiVersion":"apps.kruise.io/v1beta1","kind":"WorkloadSpread",
-		"status":{"conditions":[{"type":"Overlapped","observedGeneration":4}],
-			"subsetStatuses":[{"name":"a","conditions":[{"type":"Schedulable","observedGeneration":4}]}]}}`), "apps.kruise.io/v1alpha1")
+// A WorkloadSpread may be stored as v1alpha1: what the operator writes must come back, or it would write it for ever.
+func TestTheHubSurvivesV1alpha1(t *testing.T) {
+	const hub = `{"apiVersion":"apps.kruise.io/v1beta1","kind":"WorkloadSpread",
+		"spec":{"subsets":[{"name":"a","requiredNodeSelector":{"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]},
+			"preferredNodeSelector":[{"weight":1,"preference":{}}]}]},
+		"status":{"conditions":[{"type":"Overlapped","status":"True","reason":"R","message":"","lastTransitionTime":"2030-01-01T00:00:00Z","observedGeneration":4}],
+			"subsetStatuses":[{"name":"a","conditions":[{"type":"Schedulable","status":"True","reason":"R","message":"m","lastTransitionTime":"2030-01-01T00:00:00Z","observedGeneration":4}]}],
+			"versionedSubsetStatuses":{"v":[{"name":"a","conditions":[{"type":"Schedulable","status":"True","reason":"R","message":"m","lastTransitionTime":"2030-01-01T00:00:00Z","observedGeneration":3}]}]}}}`
+	old, err := Convert([]byte(hub), "apps.kruise.io/v1alpha1")
 	require.NoError(t, err)
-	assert.NotContains(t, string(raw), "observedGeneration")
+	var typed v1alpha1.WorkloadSpread
+	require.NoError(t, json.Unmarshal(old, &typed))
+	assert.EqualValues(t, 4, typed.Status.SubsetStatuses[0].Conditions[0].ObservedGeneration)
+
+	again, err := Convert(old, "apps.kruise.io/v1beta1")
+
+	require.NoError(t, err)
+	assert.JSONEq(t, hub, string(again))
 }
 
 func TestOddObjectsAreConverted(t *testing.T) {
