@@ -165,7 +165,7 @@ func newTargets(env *manager.Environment, part string, pause time.Duration) (*ta
 	}
 	reader, err := targets.New(targets.Options{
 		Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
-		Namespace: env.Options.Namespace, Clock: env.Clock, Republishes: cover.MaySelect, RepublishPause: pause,
+		Namespace: env.Options.Namespace, Clock: env.Clock, Republishes: cover.MaySelect, RepublishPause: pause, ByScale: true,
 		// The metadata of all pods would be cached for one that belongs to another.
 		Follow: func(kind schema.GroupKind) bool { return kind != schema.GroupKind{Kind: "Pod"} },
 	})

@@ -294,6 +294,11 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 
 	err = c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":{"matchLabels":{"app":"api"}}}}`)))
 	assert.ErrorContains(t, err, "spec.selector: Forbidden: is immutable")
+
+	global := newBudget(first.Namespace)
+	global.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: "v1", Kind: "Node", Name: "node"}
+	err = c.Create(t.Context(), global, client.DryRunAll)
+	assert.ErrorContains(t, err, `spec.targetRef.kind: Invalid value: "Node": its objects belong to no namespace`)
 }
 
 // The operator is down: no pod waits for it but those that a budget covers.

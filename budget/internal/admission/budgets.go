@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
@@ -36,6 +37,9 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	}
 	found := admission.Findings{Errors: Validate(req.New, req.Old), Warnings: Warn(req.New)}
 	found.Errors = append(found.Errors, Lost(req.New, req.Old, req.Version)...)
+	if t := req.New.Spec.TargetReference; t != nil && req.Old == nil && w.Cover.Targets.IsClusterScoped(cover.KindOf(t)) {
+		found.Errors = append(found.Errors, field.Invalid(field.NewPath("spec", "targetRef", "kind"), t.Kind, "its objects belong to no namespace"))
+	}
 	if len(found.Errors) > 0 {
 		return found, nil
 	}

@@ -103,6 +103,9 @@ func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudg
 		return []string{"spec.targetRef: there is no " + workload + ": the budget protects nothing until there is"}
 	case meta.IsNoMatchError(err):
 		return []string{fmt.Sprintf("spec.targetRef: the cluster does not serve kind %s of %s", ref.Kind, ref.APIVersion)}
+	case apierrors.IsForbidden(err):
+		return []string{"spec.targetRef: the budget protects nothing, because the manager may not read " + workload +
+			": grant ServiceAccount budget-manager get, list and watch of the kind"}
 	case err != nil:
 		return nil
 	}

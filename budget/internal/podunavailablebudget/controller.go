@@ -52,7 +52,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	if len(snap.Workloads) == 0 || drifts(snap.Workloads) {
+	if len(snap.Workloads) == 0 || drifts(snap.Workloads) || !r.workloads.sees(key) {
 		todo.RequeueWithin(recheck)
 	}
 	if t := b.Spec.TargetReference; t != nil && cover.MaySelect(cover.KindOf(t)) {

@@ -58,7 +58,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	o.Cover.Cache = b.Reader
 	r := &reconciler{
-		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, workloads: newWorkloads(mgr),
+		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, workloads: newWorkloads(mgr, o.Cover.Targets.Caches),
 		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
 	}
 	b.AddMemories(r.memory, r.workloads)

@@ -30,6 +30,7 @@ const republished = time.Second
 // budget on that depends on one of them; of their objects only metadata are cached.
 type workloads struct {
 	mgr     ctrl.Manager
+	caches  func(schema.GroupKind) bool // whether objects of a kind are cached
 	edited  chan event.GenericEvent
 	changed chan event.GenericEvent // otherwise: they may say in their status which pods they have
 	ended   chan struct{}
@@ -40,9 +41,9 @@ type workloads struct {
 	budgets map[cover.Object]map[types.NamespacedName]bool // by workload
 }
 
-func newWorkloads(mgr ctrl.Manager) *workloads {
+func newWorkloads(mgr ctrl.Manager, caches func(schema.GroupKind) bool) *workloads {
 	return &workloads{
-		mgr: mgr, edited: make(chan event.GenericEvent), changed: make(chan event.GenericEvent), ended: make(chan struct{}),
+		mgr: mgr, caches: caches, edited: make(chan event.GenericEvent), changed: make(chan event.GenericEvent), ended: make(chan struct{}),
 		watched: map[schema.GroupKind]bool{}, of: map[types.NamespacedName]map[cover.Object]bool{},
 		budgets: map[cover.Object]map[types.NamespacedName]bool{},
 	}
@@ -62,7 +63,7 @@ func later(after time.Duration) handler.EventHandler {
 	}}
 }
 
-// follow has the budget woken by these objects, and by no others.
+// follow has the budget woken by these objects, as far as they are cached, and by no others.
 func (w *workloads) follow(ctx context.Context, budget types.NamespacedName, on map[cover.Object]bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,6 +79,18 @@ func (w *workloads) follow(ctx context.Context, budget types.NamespacedName, on 
 		}
 	}
 	return nil
+}
+
+// sees reports whether the budget is woken by all objects that it follows from.
+func (w *workloads) sees(budget types.NamespacedName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for o := range w.of[budget] {
+		if !w.watched[o.Kind] {
+			return false
+		}
+	}
+	return true
 }
 
 // Forget implements base.Memory.
@@ -99,7 +112,7 @@ func (w *workloads) forget(budget types.NamespacedName) {
 // watch adds a handler to the cache of the kind's metadata. A kind that the cluster does not serve, or that may not be
 // watched, has none yet: the budget is looked at again.
 func (w *workloads) watch(ctx context.Context, kind schema.GroupKind) error {
-	if w.watched[kind] {
+	if w.watched[kind] || !w.caches(kind) {
 		return nil
 	}
 	mapping, err := w.mgr.GetRESTMapper().RESTMapping(kind)

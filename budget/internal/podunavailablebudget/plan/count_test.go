@@ -109,6 +109,13 @@ func TestConditionsTellWhatIsInTheWay(t *testing.T) {
 	s.Shared, s.SharedPod = "other", "web-000"
 	p = compute(t, s)
 	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionReplicasUnknown).Message, "Rollout web wants (no right)")
+
+	s.Pods = nil
+	for _, total := range []*int32{nil, new(int32(3))} {
+		s.Budget.Spec.ProtectTotalReplicas = total
+		assert.Equal(t, "the budget protects no pod: the pods of Rollout web cannot be found (no right)",
+			meta.FindStatusCondition(Compute(s).Status.Conditions, ConditionReplicasUnknown).Message)
+	}
 	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionConflict).Message, "PodUnavailableBudget other covers pod web-000")
 
 	s.Budget = budget(maxUnavailable("1"), protectedReplicas(2), func(b *v1beta1.PodUnavailableBudget) { b.Status.Conditions = p.Status.Conditions })

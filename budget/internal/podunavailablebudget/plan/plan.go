@@ -238,7 +238,7 @@ func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
 		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInsufficientPods, p.unavailable(covered)
 	}
 	p.set(s, exhausted)
-	p.setOrRemove(s, unknown(s))
+	p.setOrRemove(s, unknown(s, covered))
 	conflict := metav1.Condition{Type: ConditionConflict, Status: metav1.ConditionTrue, Reason: ReasonPodsCoveredTwice}
 	if s.Shared != "" {
 		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s covers pod %s, too: each of them is charged, and each may refuse", s.Shared, s.SharedPod)
@@ -269,13 +269,17 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	return text
 }
 
-func unknown(s *Snapshot) metav1.Condition {
+// unknown tells of a workload that cannot be read: what it has is not covered, or it is not known how many pods it wants.
+func unknown(s *Snapshot, covered []*corev1.Pod) metav1.Condition {
 	c := metav1.Condition{Type: ConditionReplicasUnknown, Status: metav1.ConditionTrue}
-	if protectedTotal(s.Budget) != nil {
-		return c
-	}
 	for _, w := range s.Workloads {
-		if w.Unknown != "" {
+		switch {
+		case w.Unknown == "":
+		case len(covered) == 0 && (w.Unknown == ReasonForbidden || w.Unknown == ReasonNotServed):
+			c.Reason = w.Unknown
+			c.Message = fmt.Sprintf("the budget protects no pod: the pods of %s cannot be found (%s)", w.Name, w.Message)
+			return c
+		case protectedTotal(s.Budget) == nil:
 			c.Reason = w.Unknown
 			c.Message = fmt.Sprintf("it is not known how many pods %s wants (%s): its present pods count; set spec.protectTotalReplicas", w.Name, w.Message)
 			return c
