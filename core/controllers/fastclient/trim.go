@@ -1,6 +1,7 @@
 package fastclient
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,11 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flotilla-project/flotilla/core/contract"
 )
 
 // longestMessage is how many bytes are kept of the kubelet's message about a failed pod.
@@ -92,10 +96,26 @@ func Within(namespace string, o cache.ByObject) cache.ByObject {
 }
 
 // Trim removes what no plan reads from any kind: managedFields and the last-applied-configuration annotation of
-// kubectl. It is meant for cache.Options.DefaultTransform.
+// kubectl. Of an ImagePullJob without a Go type it keeps besides the metadata the image and the numbers and times of the
+// status. It is meant for cache.Options.DefaultTransform.
 func Trim(object any) (any, error) {
 	trimMeta(object)
+	if job, ok := object.(*unstructured.Unstructured); ok && job.GetKind() == contract.ImagePullJobKind {
+		trimPullJob(job)
+	}
 	return object, nil
+}
+
+func trimPullJob(job *unstructured.Unstructured) {
+	spec, hasSpec := job.Object["spec"].(map[string]any)
+	if hasSpec {
+		job.Object["spec"] = map[string]any{"image": spec["image"]}
+	}
+	status, _ := job.Object["status"].(map[string]any)
+	maps.DeleteFunc(status, func(_ string, value any) bool {
+		_, isList := value.([]any)
+		return isList
+	})
 }
 
 // TrimPod keeps of a pod what plans read. Of the metadata: all but managedFields and kubectl's

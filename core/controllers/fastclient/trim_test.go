@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -139,4 +140,23 @@ func TestPodsShareWhatTheyHaveInCommon(t *testing.T) {
 	assert.True(t, same(a.Spec.NodeName, b.Spec.NodeName))
 	assert.True(t, same(a.Status.Conditions[0].Reason, b.Status.Conditions[0].Reason))
 	assert.True(t, same(a.Status.ContainerStatuses[0].ImageID, b.Status.ContainerStatuses[0].ImageID))
+}
+
+func TestTrimmedPullJobsKeepTheirNumbers(t *testing.T) {
+	job := &unstructured.Unstructured{Object: map[string]any{
+		"kind":     contract.ImagePullJobKind,
+		"metadata": map[string]any{"name": "pull", "managedFields": []any{map[string]any{"manager": "x"}}},
+		"spec":     map[string]any{"image": "app:2", "pullSecrets": []any{"secret"}},
+		"status":   map[string]any{"desired": int64(2), "completionTime": "2026-01-02T12:00:00Z", "failedNodes": []any{"n1"}, "failures": []any{map[string]any{"node": "n1"}}},
+	}}
+	_, err := fastclient.Trim(job)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"kind": contract.ImagePullJobKind, "metadata": map[string]any{"name": "pull"}, "spec": map[string]any{"image": "app:2"},
+		"status": map[string]any{"desired": int64(2), "completionTime": "2026-01-02T12:00:00Z"},
+	}, job.Object)
+	other := &unstructured.Unstructured{Object: map[string]any{"kind": "Other", "spec": map[string]any{"a": "b"}}}
+	_, err = fastclient.Trim(other)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"a": "b"}, other.Object["spec"])
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -59,6 +60,7 @@ type attempt struct {
 	revision string      // the update revision for which the rest holds
 	told     bool
 	retryAt  time.Time
+	round    predownload.Round
 }
 
 // New returns Jobs that knows nothing yet.
@@ -82,27 +84,26 @@ func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRol
 		known.Owned = owned
 	}
 	last, _ := j.recent.Get(memory.KeyOf(owner))
-	known.Owned = slices.DeleteFunc(known.Owned, func(job *metav1.PartialObjectMetadata) bool { return slices.Contains(last.deleted, job.UID) })
+	known.Owned = slices.DeleteFunc(known.Owned, func(job *predownload.Job) bool { return slices.Contains(last.deleted, job.UID) })
 	if last.revision == update {
-		known.ProblemReported, known.RetryAt = last.told, last.retryAt
+		known.ProblemReported, known.RetryAt, known.Round = last.told, last.retryAt, last.round
 	}
 	return known
 }
 
-func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) ([]*metav1.PartialObjectMetadata, error) {
+func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) ([]*predownload.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout) // another pass may have just dropped the cache
 	defer cancel()
-	list := &metav1.PartialObjectMetadataList{}
+	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(contract.ImagePullJobGVK(version))
 	err := j.kind.cache.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{fastclient.OwnerIndex: string(owner.GetUID())})
 	if err != nil {
 		return nil, fmt.Errorf("list image pull jobs: %w", err)
 	}
-	var owned []*metav1.PartialObjectMetadata
+	var owned []*predownload.Job
 	for i := range list.Items {
 		if job := &list.Items[i]; metav1.IsControlledBy(job, owner) {
-			job.SetGroupVersionKind(contract.ImagePullJobGVK(version))
-			owned = append(owned, job)
+			owned = append(owned, predownload.ReadJob(job))
 		}
 	}
 	return owned, nil
@@ -124,19 +125,35 @@ func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string,
 		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", again, "error", firstError(done))
 		j.kind.requestRecheck()
 	}
-	if deleted := deletedIn(done); again > 0 || wish.ReportsProblem || len(deleted) > 0 {
-		j.remember(memory.KeyOf(owner), attempt{
-			deleted: deleted, revision: update, told: wish.ReportsProblem, retryAt: j.kind.clock.Now().Add(again),
+	deleted, round := deletedIn(done), wish.Round
+	if again > 0 {
+		round = nil // it has not begun, or not whole
+	}
+	if again > 0 || wish.ReportsProblem || len(deleted) > 0 || round != nil {
+		j.remember(memory.KeyOf(owner), update, func(now *attempt) {
+			now.told = now.told || wish.ReportsProblem
+			if again > 0 || len(deleted) > 0 {
+				now.retryAt = j.kind.clock.Now().Add(again)
+			}
+			if len(deleted) > 0 {
+				now.deleted = deleted
+			}
+			if round != nil {
+				now.round = *round
+			}
 		})
 	}
 	return again
 }
 
-// remember records what the user was told about the revision.
-func (j *Jobs) remember(owner memory.Key, now attempt) {
+// remember changes what is known of a workload with the update revision.
+func (j *Jobs) remember(owner memory.Key, update string, change func(*attempt)) {
 	j.recent.Change(owner, func(last attempt) (attempt, bool) {
-		now.told = now.told || last.told && last.revision == now.revision
-		return now, true
+		if last.revision != update {
+			last = attempt{revision: update, deleted: last.deleted}
+		}
+		change(&last)
+		return last, true
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	clientevents "k8s.io/client-go/tools/events"
@@ -145,8 +146,39 @@ func TestJobsAreWrittenAndFoundAgain(t *testing.T) {
 	assert.Equal(t, "v1beta1", known.Version)
 	assert.Empty(t, known.Problem)
 
-	assert.Zero(t, jobs.Run(t.Context(), owner, "web-1", wishing(action.Action{Verb: action.Delete, Object: known.Owned[0]})))
+	assert.Zero(t, jobs.Run(t.Context(), owner, "web-1", wishing(action.Action{Verb: action.Delete, Object: known.Owned[0].PartialObjectMetadata})))
 	assert.Empty(t, jobs.Of(t.Context(), owner, "web-1", false).Owned, "deleted jobs are not deleted again")
+}
+
+// How a job ended is read, and a round is remembered of its revision.
+func TestEndsAndRoundsAreKnown(t *testing.T) {
+	env.ServePullJobs(t)
+	jobs, clock := givenJobs(t)
+	owner := givenOwner(t)
+	made := job(t, owner, "web-1-main", "app:1")
+	wish := wishing(made)
+	wish.Round = &predownload.Round{Began: clock.Now(), Nodes: map[string]bool{"n1": true}}
+	jobs.Of(t.Context(), owner, "web-1", true)
+	assert.Zero(t, jobs.Run(t.Context(), owner, "web-1", wish))
+	assert.Equal(t, *wish.Round, jobs.Of(t.Context(), owner, "web-1", true).Round)
+	assert.Zero(t, jobs.Of(t.Context(), owner, "web-2", true).Round)
+
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(contract.ImagePullJobGVK("v1beta1"))
+	require.NoError(t, env.Client(t).Get(t.Context(), client.ObjectKeyFromObject(made.Object), stored))
+	stored.Object["status"] = map[string]any{"desired": int64(3), "succeeded": int64(1), "completionTime": "2026-01-02T12:00:00Z"}
+	require.NoError(t, env.Client(t).Status().Update(t.Context(), stored))
+	await.Until(t, func(check *assert.CollectT) {
+		known := jobs.Of(t.Context(), owner, "web-1", true)
+		if assert.Len(check, known.Owned, 1) {
+			assert.Equal(check, []any{"app:1", true, int64(2)}, []any{known.Owned[0].Image, known.Owned[0].Ended, known.Owned[0].Lacking})
+		}
+	})
+
+	refused := wishing(job(t, owner, "web-1-main-2", "app:refused"))
+	refused.Round = &predownload.Round{Failures: 5}
+	assert.NotZero(t, jobs.Run(t.Context(), owner, "web-1", refused))
+	assert.Zero(t, jobs.Of(t.Context(), owner, "web-1", true).Round.Failures, "it has not begun")
 }
 
 // A refused job is tried again after a while, and for another revision at once.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,13 +41,20 @@ type kind struct {
 	filling bool   // the problem is that its cache has not synced yet
 }
 
+// object returns an empty job of a version. The cache holds what fastclient.Trim leaves of it.
+func (k *kind) object(version string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(k.WithVersion(version))
+	return o
+}
+
 // look returns the served version and why jobs cannot be read, as far as known. Without a rollout what is known already
 // is enough.
 func (k *kind) look(ctx context.Context, needed bool) (version, problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock.Now()
-	if k.filling && optional.Synced(ctx, k.cache, k.Metadata(k.version)) {
+	if k.filling && optional.Synced(ctx, k.cache, k.object(k.version)) {
 		k.filling, k.problem = false, ""
 	}
 	settled := k.problem == "" && (!needed || k.version != "" && !k.recheck)
@@ -91,7 +99,7 @@ func (k *kind) drop(ctx context.Context) error {
 		return nil
 	}
 	k.indexed = false
-	if err := k.cache.RemoveInformer(ctx, k.Metadata(k.version)); err != nil {
+	if err := k.cache.RemoveInformer(ctx, k.object(k.version)); err != nil {
 		return fmt.Errorf("drop the cache of image pull jobs: %w", err)
 	}
 	return nil
@@ -100,7 +108,7 @@ func (k *kind) drop(ctx context.Context) error {
 // startCache starts the cache and waits a little until it has synced. Without permission to list it never does; no
 // rollout may wait for that.
 func (k *kind) startCache(ctx context.Context) error {
-	job := k.Metadata(k.version)
+	job := k.object(k.version)
 	if !k.indexed {
 		if err := fastclient.IndexOwners(ctx, k.cache, job); err != nil {
 			return err

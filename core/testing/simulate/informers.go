@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -60,26 +60,22 @@ func (c *Cache) GetInformer(_ context.Context, kind client.Object, _ ...cache.In
 	return informer{store: &store{cache: c, kind: KindOf(kind)}}, nil
 }
 
-// List reads the metadata of the objects with a value of an index.
+// List reads the objects with a value of an index, of kinds without a Go type.
 func (c *Cache) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
-	metadata, ok := list.(*metav1.PartialObjectMetadataList)
+	untyped, ok := list.(*unstructured.UnstructuredList)
 	if !ok {
-		return fmt.Errorf("only metadata is listed, not %T", list)
+		return fmt.Errorf("only kinds without a Go type are listed, not %T", list)
 	}
 	var o client.ListOptions
 	o.ApplyOptions(options)
-	of := strings.TrimSuffix(metadata.Kind, "List")
+	of := strings.TrimSuffix(untyped.GetKind(), "List")
 	for _, object := range c.list(of) {
 		matches := object.GetNamespace() == o.Namespace
 		for _, r := range o.FieldSelector.Requirements() {
 			matches = matches && c.has(object, indexOf{of, r.Field}, r.Value)
 		}
 		if matches {
-			one := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-				Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-				Labels: object.GetLabels(), OwnerReferences: object.GetOwnerReferences(), DeletionTimestamp: object.GetDeletionTimestamp(),
-			}}
-			metadata.Items = append(metadata.Items, one)
+			untyped.Items = append(untyped.Items, *object.(*unstructured.Unstructured).DeepCopy())
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func given(choice revision.Choice) Snapshot[*appsv1.ReplicaSet] {
 	old.SetGroupVersionKind(contract.ImagePullJobGVK("v1beta1"))
 	return Snapshot[*appsv1.ReplicaSet]{
 		Set: &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: gen.Namespace}}, Chosen: choice, Now: gen.Epoch(),
-		PullJobs: predownload.Jobs{Version: "v1beta1", Owned: []*metav1.PartialObjectMetadata{old}},
+		PullJobs: predownload.Jobs{Version: "v1beta1", Owned: []*predownload.Job{{PartialObjectMetadata: old}}},
 	}
 }
 

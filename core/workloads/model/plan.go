@@ -2,8 +2,11 @@ package model
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
 
@@ -34,11 +37,22 @@ func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
 		return
 	}
 	r.Namespace, r.Owner, r.Update = s.Set.GetNamespace(), s.Owner, c.Update
-	r.Jobs, r.Now = s.PullJobs, s.Now
+	r.Jobs, r.Now, r.OldNodes = s.PullJobs, s.Now, s.oldNodes
 	if c.Current.Name != c.Update.Name {
 		r.From = []*appsv1.ControllerRevision{c.Current}
 	}
 	p.PreDownload = predownload.PlanJobs(r)
 	p.Notices = append(p.Notices, p.PreDownload.Notices...)
 	p.RequeueWithin(p.PreDownload.RequeueAfter)
+}
+
+// oldNodes yields the nodes of running pods that are not of the update revision.
+func (s *Snapshot[W]) oldNodes(yield func(string) bool) {
+	update := podstate.ShortHash(s.Chosen.Update.Name)
+	for _, pod := range s.Pods {
+		active := pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+		if active && pod.Spec.NodeName != "" && podstate.ShortHash(pod.Labels[contract.RevisionLabel]) != update && !yield(pod.Spec.NodeName) {
+			return
+		}
+	}
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -26,36 +28,97 @@ const (
 	pullTTL = 600
 )
 
-// createJobs creates one job for each container and native sidecar whose image changes for any pod, but for those that exist.
-func (p *planner) createJobs() (action.Step, error) {
+// Job is an image pull job, as far as plans read it.
+type Job struct {
+	*metav1.PartialObjectMetadata
+	// Image is the reference that it pulls.
+	Image string
+	// Ended says that it pulls no more.
+	Ended bool
+	// Desired is how many nodes were to pull the image, and Lacking how many of them have not, of a job that has ended.
+	Desired, Lacking int64
+}
+
+// ReadJob reads a job.
+func ReadJob(from *unstructured.Unstructured) *Job {
+	job := &Job{PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: from.GetNamespace(), Name: from.GetName(), UID: from.GetUID(), ResourceVersion: from.GetResourceVersion(),
+		Labels: from.GetLabels(), OwnerReferences: from.GetOwnerReferences(),
+		CreationTimestamp: from.GetCreationTimestamp(), DeletionTimestamp: from.GetDeletionTimestamp(),
+	}}}
+	job.SetGroupVersionKind(from.GroupVersionKind())
+	spec, _ := from.Object["spec"].(map[string]any)
+	job.Image, _ = spec["image"].(string)
+	status, _ := from.Object["status"].(map[string]any)
+	completed, _ := status["completionTime"].(string)
+	if job.Ended = completed != ""; job.Ended {
+		job.Desired, _ = status["desired"].(int64)
+		succeeded, _ := status["succeeded"].(int64)
+		job.Lacking = job.Desired - succeeded
+	}
+	return job
+}
+
+// createJobs creates one job for each container and native sidecar whose image changes for any pod, but for those that
+// exist; with a cause to pull again, further jobs. It returns false where it tells the user why that is not possible.
+func (p *planner) createJobs(again *cause) (action.Step, bool) {
 	step := action.Step{Name: stepPull}
-	template, err := p.Template(p.Update)
-	if err != nil {
-		return step, err
-	}
-	known, err := p.known()
-	if err != nil {
-		return step, err
-	}
-	exists := map[string]bool{}
-	for _, job := range p.Jobs.Owned {
-		exists[job.Name] = job.DeletionTimestamp == nil
-	}
+	template, known, err := p.images()
 	for _, c := range podspec.LongRunning(&template.Spec) {
-		name := jobName(p.Update.Name, c.Name)
-		if known(c) || exists[name] {
+		name, wanted := p.nextName(c, again)
+		if err != nil || known(c) || !wanted {
 			continue
 		}
-		job, err := p.job(name, c.Image, template)
-		if err != nil {
-			return step, err
+		var job action.Object
+		if job, err = p.job(name, c.Image, template); err == nil {
+			step.Actions = append(step.Actions, createJob(job, c.Image, again))
 		}
-		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Create, Object: job, Reason: "PreDownload", Message: "image " + c.Image,
-			Event: &action.Event{Succeeded: EventCreated, Note: fmt.Sprintf("created image pull job %s for image %s", name, c.Image), Failed: EventFailed},
-		})
 	}
-	return step, nil
+	if err != nil {
+		p.warn(EventFailed, err.Error())
+	}
+	return step, err == nil
+}
+
+func createJob(job action.Object, image string, again *cause) action.Action {
+	what := "image " + image
+	if again != nil {
+		what += " again: " + again.why
+	}
+	return action.Action{
+		Verb: action.Create, Object: job, Reason: "PreDownload", Message: what,
+		Event: &action.Event{Succeeded: EventCreated, Note: fmt.Sprintf("created image pull job %s for %s", job.GetName(), what), Failed: EventFailed},
+	}
+}
+
+// nextName returns the name of the next job for the image of a container, and whether there is to be one.
+func (p *planner) nextName(c *corev1.Container, again *cause) (string, bool) {
+	exists := map[string]bool{}
+	for _, job := range p.Jobs.Owned {
+		exists[job.Name] = again != nil || job.DeletionTimestamp == nil
+	}
+	if again == nil {
+		name := jobName(p.Update.Name, c.Name, 1)
+		return name, !exists[name]
+	}
+	n := 2
+	for exists[jobName(p.Update.Name, c.Name, n)] {
+		n++
+	}
+	return jobName(p.Update.Name, c.Name, n), again.concerns(c.Image)
+}
+
+// images returns the template of the update revision, which is empty after an error, and what known returns.
+func (p *planner) images() (*corev1.PodTemplateSpec, func(*corev1.Container) bool, error) {
+	known, err := p.known()
+	if err != nil {
+		return &corev1.PodTemplateSpec{}, nil, err
+	}
+	template, err := p.Template(p.Update)
+	if err != nil {
+		return &corev1.PodTemplateSpec{}, nil, err
+	}
+	return template, known, nil
 }
 
 // known says of a container whether it has its image in all revisions that pods come from.
@@ -127,9 +190,13 @@ func (p *planner) oldPods() *metav1.LabelSelector {
 	return selector
 }
 
-// jobName is <revision>-<container>; where that is too long, its beginning and a hash of it.
-func jobName(revision, container string) string {
+// jobName is <revision>-<container>, from the second job on with its number; where that is too long, its beginning and
+// a hash of it.
+func jobName(revision, container string, number int) string {
 	name := revision + "-" + container
+	if number > 1 {
+		name += "-" + strconv.Itoa(number)
+	}
 	if len(name) <= validation.DNS1123SubdomainMaxLength {
 		return name
 	}

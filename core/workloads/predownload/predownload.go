@@ -1,6 +1,7 @@
 package predownload
 
 import (
+	"iter"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,6 +44,9 @@ type Rollout struct {
 	// PerNode says that each pod has a node of its own: the update goes on node by node, and pulling ahead saves time
 	// however few there are.
 	PerNode bool
+	// OldNodes are the nodes of pods that are not of Update, once for each of these; nil for none. It is asked only where
+	// jobs were made.
+	OldNodes iter.Seq[string]
 	// Useful says that pods are updated in place and not all at once. It is asked only where that matters.
 	Useful func() bool
 	// UpdatedReady counts the ready pods of Update, which prove it.
@@ -61,8 +65,10 @@ type Jobs struct {
 	Version string
 	// Problem says why jobs cannot be read now; empty when they can.
 	Problem string
-	// Owned are the jobs that the workload controls, of which only the metadata is known.
-	Owned []*metav1.PartialObjectMetadata
+	// Owned are the jobs that the workload controls.
+	Owned []*Job
+	// Round is what is remembered of the last pull of the images of this update revision; the zero value for nothing.
+	Round Round
 	// ProblemReported is true if the user knows that images of this update revision cannot be pulled ahead.
 	ProblemReported bool
 	// RetryAt is when a failed attempt may be repeated.
@@ -75,14 +81,19 @@ type JobPlan struct {
 	action.Plan
 	// ReportsProblem is true if the user is told why images cannot be pulled ahead.
 	ReportsProblem bool
+	// Round is to be remembered once all steps have succeeded; nil leaves it as it is.
+	Round *Round
 }
 
 // PlanJobs has the images of the update revision pulled on the nodes of old pods, and ends that when the rollout has
 // ended. It decides in each pass anew: a revision that needed no jobs before may need them with more replicas or
-// another partition. Jobs are made once for a revision.
+// another partition. Once a revision has its jobs, others follow only for nodes that could not pull or that have come.
 func PlanJobs(r Rollout) JobPlan {
 	p := &planner{Rollout: r}
 	if len(r.From) == 0 {
+		if r.Jobs.Round.Nodes != nil {
+			p.plan.Round = &Round{}
+		}
 		p.addSteps(p.deleteJobs(nil))
 	} else {
 		p.pullAhead()
@@ -99,23 +110,24 @@ type planner struct {
 func (p *planner) pullAhead() {
 	_, made := p.Update.Labels[contract.ImagePreDownloadCreatedLabel]
 	_, ignored := p.Update.Labels[contract.ImagePreDownloadIgnoredLabel]
-	useless := made || p.Replicas <= fewReplicas && !p.PerNode || !p.Useful()
+	useless := p.Replicas <= fewReplicas && !p.PerNode || !p.Useful()
 	switch {
 	case p.Jobs.Version == "" || p.Jobs.Problem != "":
-		if !useless {
+		if !useless && !made {
 			p.explain()
 		}
+	case made && !useless:
+		p.pullAgain()
 	case useless && !made && !ignored:
 		p.addSteps(p.deleteJobs(p.Update), p.mark(map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
 	case useless, p.UpdatedReady < p.Settings.MinUpdatedReady:
 		p.addSteps(p.deleteJobs(p.Update))
 	default:
-		jobs, err := p.createJobs()
-		if err != nil {
-			p.warn(EventFailed, err.Error())
+		jobs, ok := p.createJobs(nil)
+		if !ok {
 			return
 		}
-		p.addSteps(p.deleteJobs(p.Update), jobs, p.mark(map[string]any{
+		p.begin(Round{}, p.deleteJobs(p.Update), jobs, p.mark(map[string]any{
 			contract.ImagePreDownloadCreatedLabel: "true", contract.ImagePreDownloadIgnoredLabel: nil,
 		}, "its images are pulled ahead"))
 	}
@@ -166,7 +178,7 @@ func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
 			continue
 		}
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Delete, Object: job, Reason: "NoLongerWanted", Message: "no pod waits for the image any more",
+			Verb: action.Delete, Object: job.PartialObjectMetadata, Reason: "NoLongerWanted", Message: "no pod waits for the image any more",
 		})
 	}
 	return step

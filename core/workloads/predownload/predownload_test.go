@@ -31,7 +31,7 @@ func given(t *testing.T, change ...func(*Rollout)) Rollout {
 		Namespace: "shop", Owner: metav1.OwnerReference{Kind: "Web", Name: "web", UID: "uid", Controller: new(true)},
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 		Update:   newRevision(t, "app:2", "log:1"), From: []*appsv1.ControllerRevision{newRevision(t, "app:1", "log:1")},
-		Template: revision.Template, Replicas: 5, Useful: func() bool { return true },
+		Template: revision.Template, Replicas: 5, Useful: func() bool { return true }, OldNodes: on("n1 n2 n3 n4 n5"),
 		Jobs: Jobs{Version: "v1beta1"}, Now: now,
 	}
 	for _, c := range change {
@@ -58,10 +58,10 @@ func newRevision(t *testing.T, images ...string) *appsv1.ControllerRevision {
 	return r
 }
 
-func ownedJob(name string, labels map[string]string) *metav1.PartialObjectMetadata {
+func ownedJob(name string, labels map[string]string) *Job {
 	job := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	job.SetGroupVersionKind(contract.ImagePullJobGVK("v1beta1"))
-	return job
+	return &Job{PartialObjectMetadata: job}
 }
 
 // texts says what the wish writes, with "web-<hash>" for the update revision.
@@ -178,7 +178,7 @@ func TestNamesOfJobsAreLegalAndDiffer(t *testing.T) {
 	names := map[string]bool{}
 	for _, revision := range []string{"web-abc", strings.Repeat("w", 200) + "-abc", strings.Repeat("w", 239) + "-abc"} {
 		for _, container := range []string{"main", strings.Repeat("c", 62) + "1", strings.Repeat("c", 62) + "2"} {
-			name := jobName(revision, container)
+			name := jobName(revision, container, 1)
 			assert.Empty(t, validation.IsDNS1123Subdomain(name), name)
 			assert.False(t, names[name], "%s twice", name)
 			names[name] = true

@@ -8,7 +8,9 @@ const (
 	EventFailed = "FailedCreateImagePullJob"
 	// EventUnavailable tells who counts on it that the cluster does not serve the kind.
 	EventUnavailable = "PreDownloadUnavailable"
+	// EventGivenUp tells that nodes have failed to pull images again and again, and are left alone.
+	EventGivenUp = "PreDownloadGivenUp"
 )
 
 // Reasons are all that users read of this package.
-var Reasons = []string{EventCreated, EventFailed, EventUnavailable}
+var Reasons = []string{EventCreated, EventFailed, EventUnavailable, EventGivenUp}

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -43,7 +44,7 @@ func (w *world) job(name, hash string) *world {
 		job.Labels = map[string]string{contract.RevisionHashLabel: hash}
 	}
 	job.SetGroupVersionKind(contract.ImagePullJobGVK("v1beta1"))
-	w.pulls.Owned = append(w.pulls.Owned, job)
+	w.pulls.Owned = append(w.pulls.Owned, &predownload.Job{PartialObjectMetadata: job})
 	return w
 }
 

@@ -81,3 +81,22 @@ func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 		last.pulledOnce(t, 0)
 	})
 }
+
+// A canary waits while jobs fail on nodes and pods come to others: in the end all nodes of older pods have the image.
+func TestNodesThatFailedOrCamePullAgain(t *testing.T) {
+	var pulls *simulate.ImagePulls
+	worlds, jobs := 8, 0
+	simulate.Explore(t, worlds, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+		w := simulate.New(simulate.Options{Seed: seed, Nodes: 8}, newSet(5, policy(v1beta1.InPlaceIfPossible), partition("3")))
+		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
+		minutely(wants("app:2"))(w)
+		f := simulate.AllFaults(seed)
+		f.Foreign, f.Actors = 0.2, []simulate.Actor{simulate.EvictsPods}
+		return w, newPlayer(w, FeatureGates{PreDownload: true}), f
+	}, func(t testing.TB, w *simulate.World) {
+		t.Helper()
+		assert.Empty(t, pulls.Lacking("app:2", contract.RevisionLabel, present(w).Status.UpdateRevision), "the story:\n%s", w.Story())
+		jobs += pulls.Jobs
+	})
+	assert.Greater(t, jobs, worlds, "no world made a job again")
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
@@ -25,4 +26,25 @@ func TestImagesArePulledAheadOnFewNodes(t *testing.T) {
 	assert.Empty(t, creates(given(t, 1).old("n1")), "all nodes at once")
 	assert.Empty(t, creates(given(t, 2, deleting).old("n1 n2")), "users decide when")
 	assert.Empty(t, creates(given(t, 2).updated("n1 n2")))
+}
+
+// A canary waits while jobs fail on a node: in the end all nodes of older pods have the image.
+func TestNodesThatFailedPullAgain(t *testing.T) {
+	var pulls *simulate.ImagePulls
+	worlds, jobs := 8, 0
+	simulate.Explore(t, worlds, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+		w, p := play(t, simulate.Options{Seed: seed}, 5, partition("3"))
+		p.featureGates.PreDownload = true
+		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
+		minutely(wants("app:2"))(w)
+		f := simulate.AllFaults(seed)
+		f.Foreign, f.Actors = 0.2, nodeActors()
+		return w, p, f
+	}, func(t testing.TB, w *simulate.World) {
+		t.Helper()
+		update := present(w).Status.UpdateRevision
+		assert.Empty(t, pulls.Lacking("app:2", contract.RevisionLabel, update), "the story:\n%s", w.Story())
+		jobs += pulls.Jobs
+	})
+	assert.Greater(t, jobs, worlds, "no world made a job again")
 }
