@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,8 +81,9 @@ func (e *Environment) share(o client.Object) {
 	e.tests.shared[o.GetUID()] = true
 }
 
-// InstallCRDs installs CRDs, or updates those that are there. They stay until the end of the package.
-func (e *Environment) InstallCRDs(t testing.TB, o envtest.CRDInstallOptions) {
+// InstallCRDs installs CRDs, or updates those that are there, and returns them. They stay until the end of the package;
+// those of Serve go with the test.
+func (e *Environment) InstallCRDs(t testing.TB, o envtest.CRDInstallOptions) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	e.Need(t)
 	o.MaxTime = await.Limit
@@ -90,4 +92,5 @@ func (e *Environment) InstallCRDs(t testing.TB, o envtest.CRDInstallOptions) {
 	for _, crd := range installed {
 		e.share(crd)
 	}
+	return installed
 }

@@ -52,11 +52,11 @@ func givenControllerIn(t *testing.T, env testenv.Environment, namespace string) 
 	})
 }
 
-// givenKinds has the cluster serve all kinds of jobs.
+// givenKinds has the cluster serve all kinds of jobs until the test ends.
 func givenKinds(t *testing.T) {
 	t.Helper()
 	env.Need(t)
-	env.InstallCRDs(t, envtest.CRDInstallOptions{Paths: []string{
+	env.Serve(t, envtest.CRDInstallOptions{Paths: []string{
 		"../../config/crd/broadcastjobs.yaml", "../../config/crd/imagelistpulljobs.yaml",
 	}})
 }
