@@ -104,6 +104,22 @@ func Next(c *action.PodChange) {
 	}
 }
 
+// NextResizes writes all resources that the update of the pod has yet to write, also those of later batches. It is for
+// trying whether the server takes them.
+func NextResizes(c *action.PodChange) {
+	before := readPrior(c)
+	if before.unreadable() || before.state == nil {
+		return
+	}
+	rest := before.state.next()
+	if before.grace != nil {
+		rest = before.grace.changes()
+	}
+	resizes := newChanges()
+	resizes.resources = rest.missingOn(c.Pod).resources
+	resizes.write(c)
+}
+
 // IsPlanned reports whether an update of the pod is planned: it has taken the pod out of service and changed nothing yet.
 func IsPlanned(pod *corev1.Pod) bool {
 	return pod.Annotations[contract.InPlaceUpdateGraceAnnotation] != "" || pod.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] != ""

@@ -144,6 +144,15 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	first.start(c, s)
 }
 
+// Resize writes all resources that the update gives the pod, also those of later batches. It is for trying whether the
+// server takes them.
+func (u *Update) Resize(c *action.PodChange) {
+	ch, _, _ := u.forPod(c.Pod, readPrior(c))
+	resizes := newChanges()
+	resizes.resources = ch.resources
+	resizes.write(c)
+}
+
 // takeOver carries over what an earlier update has written and what is not done, and returns the
 // containers concerned. One that was only planned has written nothing but what it took over itself.
 func (s *State) takeOver(c *action.PodChange, before prior, o Options) sets.Set[string] {

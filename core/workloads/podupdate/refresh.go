@@ -70,6 +70,8 @@ func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress in
 	a := changed(c, "Refresh", describe(o, c))
 	if leavesService(c) {
 		a.LaterPatches = slices.Concat(w.onceOut(o, inplace.BeginGrace), w.onceOut(o, inplace.Next))
+		a.LaterPatches = withResizes(a.LaterPatches, w.onceOut(o, inplace.NextResizes))
+		a.DryRun = slices.ContainsFunc(a.LaterPatches, resizes)
 	}
 	if len(a.LaterPatches) > 0 || progress.Reason == inplace.ReasonBatch || inplace.IsPlanned(o.Pod) {
 		a.Verb = action.UpdateInPlace

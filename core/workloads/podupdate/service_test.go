@@ -2,6 +2,7 @@ package podupdate
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -148,29 +149,79 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 	}
 }
 
+// barrier is the environment by which a container has a launch priority.
+func barrier(priority string) []corev1.EnvVar {
+	key := &corev1.ConfigMapKeySelector{Key: contract.ContainerBarrierKeyPrefix + priority}
+	return []corev1.EnvVar{{Name: contract.ContainerBarrierEnv, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: key}}}
+}
+
+// tried are the resizes among the writes that the server tries before the action begins, by the number of containers.
+func tried(a action.Action) []int {
+	var containers []int
+	for _, patch := range a.LaterPatches {
+		if a.DryRun && patch.Subresource == "resize" {
+			containers = append(containers, len(patch.Body["spec"].(map[string]any)["containers"].([]any)))
+		}
+	}
+	return containers
+}
+
 // The server is asked before a pod leaves service for a resize, which its node may be too small for.
 func TestPodsStayInServiceOnNodesThatAreTooSmall(t *testing.T) {
-	for name, cpu := range map[string]string{"an image and resources": "2", "an image": "1"} {
+	for name, c := range map[string]struct {
+		cpu    string
+		second bool // a container of a lower launch priority asks for the same
+		want   []int
+	}{
+		"an image and resources":                  {"2", false, []int{1}},
+		"an image":                                {"1", false, nil},
+		"resources of this and of a later batch":  {"2", true, []int{2}},
+		"an image and nothing of the later batch": {"1", true, nil},
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := givenWorkload(t, InPlaceIfPossible, nil)
 			asks := func(from int, cpu string) *appsv1.ControllerRevision {
 				template := templateOf(t, g.revisions[from])
 				template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+				if c.second {
+					second := *template.Spec.Containers[0].DeepCopy()
+					second.Name = "second"
+					template.Spec.Containers = append(template.Spec.Containers, second)
+				}
 				r, err := revision.New(&metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"},
 					schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, &template, int64(from+4), 0)
 				require.NoError(t, err)
 				return r
 			}
-			from, to := asks(0, "1"), asks(1, cpu)
+			from, to := asks(0, "1"), asks(1, c.cpu)
 			g.Revisions = NewRevisions([]*appsv1.ControllerRevision{from, to}, inplace.Options{Resize: true})
 			o := g.pod(t, gen.FromTemplate(templateOf(t, from)), gen.ReadinessGate(contract.InPlaceUpdateReady), gen.Revision(from.Name), gen.Change(func(pod *corev1.Pod) {
 				pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-time.Hour))}
+				for i := range pod.Spec.Containers {
+					pod.Spec.Containers[i].Env = barrier(strconv.Itoa(10 - i))
+					if i > 0 {
+						status := pod.Status.ContainerStatuses[0].DeepCopy()
+						status.Name = pod.Spec.Containers[i].Name
+						pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, *status)
+					}
+				}
 			}))
 			u, err := g.UpdatePath(o, to)
 			require.NoError(t, err)
 			require.NotNil(t, u)
 			g.plan.Add(action.Step{Name: "update", Actions: []action.Action{g.UpdateInPlace(o, u, to)}})
-			assert.Equal(t, cpu == "2", g.plan.Steps[0].Actions[0].DryRun)
+			assert.Equal(t, c.want, tried(g.plan.Steps[0].Actions[0]))
+
+			pod := o.Pod.DeepCopy() // its update is planned and it serves, as after a refusal that nobody remembers
+			change := g.Change(pod)
+			u.Begin(change, 0)
+			for _, key := range []string{contract.InPlaceUpdateGraceAnnotation, contract.InPlaceUpdateStateAnnotation} {
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, change.Annotation(key))
+			}
+			pod.Labels[contract.RevisionLabel], pod.Labels[contract.LifecycleStateLabel] = to.Name, contract.LifecycleUpdating
+			again := g.Refresh(podstate.Of(pod, now, 0), true).Action
+			require.NotNil(t, again)
+			assert.Equal(t, c.want, tried(*again))
 		})
 	}
 }

@@ -32,20 +32,29 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 			later = slices.Concat(w.onceOut(o, func(c *action.PodChange) { u.Begin(c, w.GraceSeconds) }), later)
 		}
 	}
-	resizes := slices.ContainsFunc(later, func(p action.Patch) bool { return p.Subresource == "resize" })
+	if len(later) > 0 {
+		later = withResizes(later, w.onceOut(o, u.Resize))
+	}
 	setLabels(c, w.Labels(target.Name))
 	if !u.Interrupts(o.Pod) {
 		lifecycle.Refresh(c, w.Lifecycle, true)
 	}
 	return action.Action{
 		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
-		DryRun:   resizes, // a node that is too small keeps its pod as it is, in service
+		DryRun:   slices.ContainsFunc(later, resizes), // a node that is too small keeps its pod as it is, in service
 		Revision: podstate.ShortHash(target.Name),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
 			Note: fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),
 		},
 	}
+}
+
+func resizes(p action.Patch) bool { return p.Subresource == "resize" }
+
+// withResizes puts the resizes of all batches in place of those of the next one.
+func withResizes(later, all []action.Patch) []action.Patch {
+	return slices.Concat(slices.DeleteFunc(later, resizes), all)
 }
 
 // onceOut are the patches that an update comes to once the readiness gate is closed and the kubelet has reported the pod
