@@ -48,6 +48,7 @@ type app struct {
 	readyAt   time.Time
 	failingAt time.Time // zero: never
 	journal   string    // empty: none
+	held      []byte
 }
 
 // run serves until ctx ends. The version and the order to crash are read from files in folder.
@@ -59,6 +60,7 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	crash := flags.Bool("crash", false, "end with an error at once")
 	deaf := flags.Bool("deaf", false, "go on when told to end")
 	crashAfter := flags.Duration("crash-after", 0, "time from start to an end with an error; 0: never")
+	memory := flags.Int("memory", 0, "MiB of memory to hold")
 	journal := flags.String("journal", "", "file that gets the version as a line at each start, served at /journal")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -67,7 +69,7 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	a := app{version: strings.TrimSpace(string(version)), readyAt: time.Now().Add(*readyAfter), journal: *journal}
+	a := app{version: strings.TrimSpace(string(version)), readyAt: time.Now().Add(*readyAfter), journal: *journal, held: hold(*memory)}
 	if err := a.record(); err != nil {
 		return err
 	}
@@ -87,6 +89,15 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 		defer stop()
 	}
 	return a.serve(ctx, *address, out)
+}
+
+// hold returns memory that is in use, and not only reserved.
+func hold(mib int) []byte {
+	held := make([]byte, mib<<20)
+	for i := range held {
+		held[i] = 1
+	}
+	return held
 }
 
 // record adds the version to the journal.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,12 @@ func TestAppCrashesAsToldTo(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 	}
 	require.Error(t, run(t.Context(), folder(t), nil, io.Discard))
+}
+
+func TestAppHoldsMemory(t *testing.T) {
+	held := hold(3)
+	assert.Len(t, held, 3<<20)
+	assert.False(t, slices.Contains(held, 0))
 }
 
 func TestAppKeepsAJournalOfItsStarts(t *testing.T) {
