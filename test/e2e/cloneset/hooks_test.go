@@ -5,7 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -20,6 +23,10 @@ func taken(h story.Handler) func(*v1beta1.CloneSet) {
 	return func(set *v1beta1.CloneSet) { h.TakenIn(&set.Spec.Template) }
 }
 
+func replicas(n int32) func(*v1beta1.CloneSet) {
+	return func(set *v1beta1.CloneSet) { set.Spec.Replicas = &n }
+}
+
 func isReady(o *corev1.Pod) error { return story.Want(story.IsReady(o), "pod %s is not ready", o.Name) }
 
 func TestPreDeleteHoldsPods(t *testing.T) {
@@ -32,16 +39,16 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 			givenSet(t, set)
 			before := story.Identities(podsOf(t, set))
 
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
+			edit(t, set, replicas(1))
 			doomed := world.PodIn(t, set.Namespace, contract.LifecyclePreparingDelete)
 			story.WaitsFor(t, world, set, "PreDeleteHook", doomed.Name)
 			require.NoError(t, isReady(doomed), "the pod serves as long as it is held")
 
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(2)) })
+			edit(t, set, replicas(2))
 			settles(t, set)
 			assert.Equal(t, before, story.Identities(podsOf(t, set)), "a pod that is needed again is taken back")
 
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
+			edit(t, set, replicas(1))
 			doomed = world.PodIn(t, set.Namespace, contract.LifecyclePreparingDelete)
 			story.Edit(t, world, doomed, h.Release)
 			settles(t, set)
@@ -50,25 +57,6 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 			assert.NotContains(t, left, story.Identities([]corev1.Pod{*doomed})[0])
 		})
 	}
-}
-
-func TestPreDeleteTakesPodsOutOfService(t *testing.T) {
-	t.Parallel()
-	h := story.Handlers()[0]
-	h.Hook.MarkPodNotReady = true
-	set := newSet(world.Namespace(t), 2, taken(h), func(s *v1beta1.CloneSet) {
-		s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: &h.Hook}
-	})
-	givenSet(t, set)
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
-	doomed := world.PodIn(t, set.Namespace, contract.LifecyclePreparingDelete)
-	story.Reaches(t, world, doomed, "out of service", func(o *corev1.Pod) error {
-		c := story.PodCondition(o, contract.KruisePodReady)
-		return story.Want(!story.IsReady(o) && c.Status == corev1.ConditionFalse &&
-			c.Message == `[{"userAgent":"Lifecycle","key":"preDeleteHook"}]`, "conditions are %+v", o.Status.Conditions)
-	})
-	story.Edit(t, world, doomed, h.Release)
-	settles(t, set)
 }
 
 func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
@@ -100,6 +88,81 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 			story.Edit(t, world, updated, h.Take)
 			settles(t, set)
 			assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
+		})
+	}
+}
+
+// A kubelet that repeats an old report does so within ten seconds. A hook takes the pod out of service and holds it for
+// longer, and nobody sees it ready before it runs another container.
+func TestNobodySeesAPodReadyThatAHookTakesOutOfService(t *testing.T) {
+	for key, c := range map[string]struct {
+		hook  func(*workload.Lifecycle, *workload.LifecycleHook)
+		edit  func(*v1beta1.CloneSet)
+		state string
+	}{
+		contract.PreUpdateHookKey: {func(l *workload.Lifecycle, h *workload.LifecycleHook) { l.InPlaceUpdate = h }, image("v2"), contract.LifecyclePreparingUpdate},
+		contract.PreDeleteHookKey: {func(l *workload.Lifecycle, h *workload.LifecycleHook) { l.PreDelete = h }, replicas(0), contract.LifecyclePreparingDelete},
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			h := story.Handlers()[0]
+			h.Hook.MarkPodNotReady = true
+			set := newSet(world.Namespace(t), 1, taken(h), func(s *v1beta1.CloneSet) {
+				s.Spec.Lifecycle = &workload.Lifecycle{}
+				c.hook(s.Spec.Lifecycle, &h.Hook)
+			})
+			givenSet(t, set)
+			end := staysOutOfService(t, set)
+			edit(t, set, c.edit)
+			held := world.PodIn(t, set.Namespace, c.state)
+			story.Reaches(t, world, held, "out of service", func(o *corev1.Pod) error {
+				gate := story.PodCondition(o, contract.KruisePodReady)
+				return story.Want(!story.IsReady(o) && gate.Status == corev1.ConditionFalse &&
+					gate.Message == `[{"userAgent":"Lifecycle","key":"`+key+`"}]`, "conditions are %+v", o.Status.Conditions)
+			})
+			kubeletReports(t, held.Spec.NodeName)
+			story.Edit(t, world, held, h.Release)
+			if key == contract.PreUpdateHookKey {
+				story.Edit(t, world, world.PodIn(t, set.Namespace, contract.LifecycleUpdated), h.Take)
+			}
+			settles(t, set)
+			end()
+		})
+	}
+}
+
+// staysOutOfService watches the set's pod until the returned function is called. Once it is seen not ready behind the readiness
+// gate of hooks, it must not be seen ready with the same container.
+func staysOutOfService(t *testing.T, set *v1beta1.CloneSet) (end func()) {
+	t.Helper()
+	container, left := story.ContainerIDs(podsOf(t, set))[0], false
+	stop := world.Always(t, set.Namespace, func(pods story.Pods) error {
+		for _, o := range pods {
+			ready := story.IsReady(o)
+			left = left || !ready && story.PodCondition(o, contract.KruisePodReady).Status == corev1.ConditionFalse
+			if left && ready && o.Status.ContainerStatuses[0].ContainerID == container {
+				return story.Want(false, "pod %s is ready out of service", o.Name)
+			}
+		}
+		return nil
+	})
+	return func() {
+		t.Helper()
+		stop()
+		assert.True(t, left)
+	}
+}
+
+// kubeletReports waits until the node has renewed its lease twice, which takes ten seconds at least. A kubelet sends anew what
+// the API server has otherwise as often.
+func kubeletReports(t *testing.T, node string) {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: node}}
+	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease))
+	for range 2 {
+		last := *lease.Spec.RenewTime
+		story.Reaches(t, world, lease, "another renewal", func(l *coordinationv1.Lease) error {
+			return story.Want(l.Spec.RenewTime.After(last.Time), "the last one was at %s", l.Spec.RenewTime)
 		})
 	}
 }

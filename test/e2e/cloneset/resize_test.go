@@ -94,24 +94,36 @@ func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 }
 
-// A request for more than any node has is rejected. The set's condition shows it, its pods keep running, and a valid
-// edit resolves it.
+// An edit changes an image and requests more than any node has. From Kubernetes 1.36 on the API server does not accept it, and
+// the pods stay in service as they are. Kubelets before do not give the resources, and the image arrives. The set's condition
+// shows it, and a valid edit resolves it.
 func TestARefusedResizeIsFixedForward(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2, requests("20m"))
 	givenSet(t, set)
-	before := podsOf(t, set)
-	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	edit(t, set, requests("100k"))
-	reason := "ResizeInfeasible" // the kubelet says so
+	before := story.Identities(podsOf(t, set))
+	reason, version, inService := "ResizeInfeasible", "v2", 1
 	if world.Since(t, 36) {
-		reason = "NodeTooSmall" // the API server does not accept it
+		reason, version, inService = "NodeTooSmall", "v1", 2
 	}
+	end := world.Always(t, set.Namespace, story.AtLeastReady(inService))
+	edit(t, set, func(s *v1beta1.CloneSet) {
+		image("v2")(s)
+		requests("100k")(s)
+	})
 	story.WaitsFor(t, world, set, reason, "web-")
+	story.Reaches(t, world, set, "both pods in service", func(set *v1beta1.CloneSet) error {
+		images := story.Images(podsOf(t, set))
+		return story.Want(set.Status.ReadyReplicas == 2 && slices.Equal(images, []string{app + version, app + version}), "images are %v", images)
+	})
+	end()
+	end = world.Always(t, set.Namespace, story.AtLeastReady(1))
 	edit(t, set, requests("30m"))
 	settles(t, set)
 	end()
-	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
+	after := podsOf(t, set)
+	assert.Equal(t, before, story.Identities(after))
+	assert.Equal(t, []string{app + "v2", app + "v2"}, story.Images(after))
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
 }
 
