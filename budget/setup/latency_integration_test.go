@@ -59,7 +59,7 @@ func measureEvictions(b *testing.B, a *app, answer string) {
 			switch {
 			case answer == "refused" && apierrors.IsTooManyRequests(err):
 				return nil
-			case !apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err): // else it is tried again, as drains do
+			case !apierrors.IsTooManyRequests(err): // else it is tried again, as drains do
 				return err
 			}
 		}

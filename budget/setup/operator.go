@@ -134,7 +134,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return fmt.Errorf("set up marks of namespaces: %w", err)
 	}
-	return nil
+	return forgetRefusals(ctx, env)
 }
 
 // sharedLedger returns the ledger, which the controller and the webhooks of a process share.

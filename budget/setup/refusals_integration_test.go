@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -134,4 +135,26 @@ func TestRefusalsOfAPodAreOneEvent(t *testing.T) {
 	}
 	await.Until(t, func(check *assert.CollectT) { assert.Contains(check, told(check), "DELETE") }) // the last one
 	assert.ElementsMatch(t, []string{"EVICT", "DELETE"}, told(t))
+
+	assert.Equal(t, 2, counted(t, a.namespace), "one for each operation")
+	require.NoError(t, a.Delete(t.Context(), b))
+	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, counted(check, a.namespace)) })
+}
+
+// counted returns how many series the metric of refusals has for a namespace.
+func counted(t require.TestingT, namespace string) (n int) {
+	all := prometheus.NewPedanticRegistry()
+	require.NoError(t, all.Register(refusals))
+	families, err := all.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, series := range family.Metric {
+			for _, label := range series.Label {
+				if label.GetName() == "namespace" && label.GetValue() == namespace {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }

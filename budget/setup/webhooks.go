@@ -9,6 +9,8 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -19,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
+	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	budgetadmission "github.com/flotilla-project/flotilla/budget/internal/admission"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -128,4 +131,22 @@ func (r limitedReader) Get(ctx context.Context, key client.ObjectKey, object cli
 		return apierrors.NewTooManyRequests("too many requests at the moment, try again", 1)
 	}
 	return r.Reader.Get(ctx, key, object, options...)
+}
+
+// forgetRefusals ends the metric of budgets that are deleted.
+func forgetRefusals(ctx context.Context, env *manager.Environment) error {
+	informer, err := env.Manager.GetCache().GetInformer(ctx, &v1beta1.PodUnavailableBudget{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch budgets: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) {
+		key, err := toolscache.DeletionHandlingObjectToName(o)
+		if err == nil {
+			refusals.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "budget": key.Name})
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("watch budgets: %w", err)
+	}
+	return nil
 }

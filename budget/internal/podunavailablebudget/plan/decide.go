@@ -66,7 +66,7 @@ func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	case isClosed(s, req.Pod):
 		return Verdict{Refused: refusal(b, req, "disruptions of it were granted and have not happened: once the last grant has ended, try again")}
 	case s.CurrentAvailable <= s.DesiredAvailable:
-		return Verdict{Refused: refusal(b, req, numbers(b)+inTheWay(b, req.Now))}
+		return Verdict{Refused: refusal(b, req, numbers(b)+inTheWay(b, req.Now)+wayOut)}
 	case isTaken(s, req.Pod):
 		return Verdict{Refused: refusal(b, req, "a disruption of another pod of this name was granted and is not confirmed yet: try again")}
 	case isFull(s):
@@ -89,6 +89,9 @@ func isIgnored(b *v1beta1.PodUnavailableBudget, pod *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(by)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
 }
+
+// wayOut tells what a user can do about a budget that is used up.
+const wayOut = "; try again later, or exempt the pod with annotation " + v1beta1.NoProtectAnnotation + "=true"
 
 func refusal(b *v1beta1.PodUnavailableBudget, req Request, why string) string {
 	return fmt.Sprintf("PodUnavailableBudget %s/%s refuses %s of pod %s: %s", b.Namespace, b.Name, req.Operation, req.Pod.Name, why)

@@ -46,7 +46,7 @@ func TestDecisions(t *testing.T) {
 	}{
 		{"there is room", budget(limit, numbersOf(3, 2)), web, del, "granted"},
 		{"surplus pods", budget(limit, numbersOf(13, 9)), web, evict, "granted"},
-		{"there is no room", budget(limit, numbersOf(2, 2)), web, del, "refuses DELETE of pod web-1: 2 available, 2 required of 10 (maxUnavailable 1)"},
+		{"there is no room", budget(limit, numbersOf(2, 2)), web, del, "refuses DELETE of pod web-1: 2 available, 2 required of 10 (maxUnavailable 1); try again later, or exempt the pod with annotation pub.kruise.io/no-protect=true"},
 		{"no room, and no workload", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) { b.Status.TotalReplicas = 0 }), web, del, "2 available, 2 required (maxUnavailable 1)"},
 		{"below the floor", budget(limit, numbersOf(1, 2)), web, upd, "refuses UPDATE"},
 		{"not ready", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.NotReady(gen.Epoch())), del, "free"},
