@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
@@ -20,5 +22,10 @@ func TestOperatorWaitsForItsCRDs(t *testing.T) {
 	operators.StartBefore(t, &env, Operator(), "../config/crd")
 	await.Until(t, func(check *assert.CollectT) {
 		assert.NoError(check, c.Get(t.Context(), client.ObjectKey{Name: node.Name}, &v1beta1.NodeImage{}))
+	})
+	require.NoError(t, c.Delete(t.Context(), node))
+	await.Until(t, func(check *assert.CollectT) {
+		err := c.Get(t.Context(), client.ObjectKey{Name: node.Name}, &v1beta1.NodeImage{})
+		assert.True(check, apierrors.IsNotFound(err), "it goes with its node")
 	})
 }
