@@ -30,6 +30,7 @@ func replicas(n int32) func(*v1beta1.CloneSet) {
 func isReady(o *corev1.Pod) error { return story.Want(story.IsReady(o), "pod %s is not ready", o.Name) }
 
 func TestPreDeleteHoldsPods(t *testing.T) {
+	t.Parallel()
 	for _, h := range story.Handlers() {
 		t.Run(h.Name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +61,7 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 }
 
 func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	for _, h := range story.Handlers() {
 		t.Run(h.Name, func(t *testing.T) {
 			t.Parallel()
@@ -95,6 +97,7 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 // A kubelet that repeats an old report does so within ten seconds. A hook takes the pod out of service and holds it for
 // longer, and nobody sees it ready before it runs another container.
 func TestNobodySeesAPodReadyThatAHookTakesOutOfService(t *testing.T) {
+	t.Parallel()
 	for key, c := range map[string]struct {
 		hook  func(*workload.Lifecycle, *workload.LifecycleHook)
 		edit  func(*v1beta1.CloneSet)
@@ -185,6 +188,7 @@ func TestRollbackBeforeTheHookLetsGo(t *testing.T) {
 }
 
 func TestPreNormalHoldsNewPods(t *testing.T) {
+	t.Parallel()
 	for _, h := range story.Handlers() {
 		t.Run(h.Name, func(t *testing.T) {
 			t.Parallel()

@@ -46,6 +46,7 @@ func killedForMemory(t *testing.T, set *v1beta1.CloneSet) *corev1.Pod {
 // A pod keeps the memory that it was started with: a container that is killed for want of memory gets a higher limit by a new
 // pod. Where the set may make none, it says so and leaves the pod alone, and the user's deletion ends the loop.
 func TestAHigherLimitEndsACrashLoop(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []v1beta1.PodUpdatePolicy{v1beta1.InPlaceIfPossible, v1beta1.InPlaceOnly} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
