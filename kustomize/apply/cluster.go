@@ -30,6 +30,8 @@ type Cluster struct {
 	objects   dynamic.Interface
 	mapper    meta.RESTMapper
 	discovery discovery.DiscoveryInterface
+	// fresh is a discovery that remembers nothing.
+	fresh discovery.DiscoveryInterface
 }
 
 // Connect returns the cluster that the flags name. It sends no request.
@@ -53,6 +55,10 @@ func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
+	fresh, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
 	found, err := flags.ToDiscoveryClient()
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
@@ -61,7 +67,7 @@ func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return &Cluster{objects: objects, mapper: mapper, discovery: found}, nil
+	return &Cluster{objects: objects, mapper: mapper, discovery: found, fresh: fresh}, nil
 }
 
 // Reach returns an error if the cluster does not answer.

@@ -33,11 +33,20 @@ func Guard(crd *unstructured.Unstructured) *unstructured.Unstructured {
 	return guarded
 }
 
-// KeepGuard returns the object to apply over a live one: with the guard, if the live one is a CRD that has it. The live
-// one may be nil.
+// KeepGuard returns the object to apply over a live one: as one that was taken over, if the live one is a CRD that has the
+// guard. The live one may be nil.
 func KeepGuard(live, object *unstructured.Unstructured) *unstructured.Unstructured {
 	if live == nil || live.GetKind() != "CustomResourceDefinition" || !Guarded(live) {
 		return object
 	}
-	return Guard(object)
+	return TakenOver(live, object)
+}
+
+// TakenOver returns the CRD to apply over a live one that is OpenKruise's, nil if there is none: with the guard, and storing
+// objects in the version in which they are stored. So OpenKruise's CRD can come back.
+func TakenOver(live, crd *unstructured.Unstructured) *unstructured.Unstructured {
+	if live == nil {
+		return Guard(crd)
+	}
+	return Store(Guard(crd), StorageVersion(live))
 }

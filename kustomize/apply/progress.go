@@ -3,9 +3,11 @@ package apply
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
+	"golang.org/x/term"
 	"k8s.io/utils/clock"
 )
 
@@ -19,6 +21,12 @@ type Progress struct {
 
 	name  string
 	begun time.Time
+}
+
+// NewProgress tells on a writer, which may be a terminal.
+func NewProgress(out io.Writer) *Progress {
+	file, isFile := out.(*os.File)
+	return &Progress{Out: out, Live: isFile && term.IsTerminal(int(file.Fd())), Clock: clock.RealClock{}}
 }
 
 // Begin starts a line.

@@ -73,6 +73,8 @@ type surroundings struct {
 	installed int
 	// openKruise means that OpenKruise's manager is there.
 	openKruise bool
+	// takenOver has a line for each feature that was taken over.
+	takenOver string
 }
 
 // tell tells people what was found.
@@ -87,6 +89,7 @@ func tell(seen surroundings) func(io.Writer, []Finding) {
 		default:
 			fmt.Fprintln(out, "nothing is wrong with what is installed")
 		}
+		fmt.Fprint(out, seen.takenOver)
 		for _, finding := range findings {
 			fmt.Fprintf(out, "%s: %s\n", finding.About, finding.Trouble)
 			if finding.Help != "" {
@@ -120,7 +123,10 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 	seen.openKruise = presence.There()
 	for _, report := range reports {
 		findings = append(findings, beside(report, presence, owners(report, foreign))...)
-		findings = append(findings, changingHands(report)...)
+		findings = append(findings, changingHands(report, presence)...)
+		if report.TakenOver != "" {
+			seen.takenOver += report.Feature + ": " + report.TakenOver + "\n"
+		}
 		if !report.Installed {
 			continue
 		}
@@ -135,12 +141,18 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 	return append(findings, skew(reports)...), seen, nil
 }
 
-// changingHands finds a takeover that was cut off.
-func changingHands(report *Report) []Finding {
-	if report.Takeover == "" {
-		return nil
+// changingHands finds a takeover that was cut off, and one whose end is left to be told: OpenKruise is gone.
+func changingHands(report *Report, presence openkruise.Presence) []Finding {
+	switch {
+	case report.Takeover != "":
+		return []Finding{{About: report.Feature, Trouble: report.Takeover, Help: report.handover.Help()}}
+	case report.TakenOver != "" && !presence.There() && report.handover.From == openkruise.Default():
+		return []Finding{{
+			About: report.Feature, Trouble: "it was taken over from OpenKruise, which is gone, and the takeover has not been ended",
+			Help: "End the takeover: " + report.handover.Finish(),
+		}}
 	}
-	return []Finding{{About: report.Feature, Trouble: report.Takeover, Help: report.handover.Help()}}
+	return nil
 }
 
 // faults are objects that are missing or do not work. Those that lack a CA have one cause, and are told together.

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
 // installed returns the report of a feature whose objects are as the manifests say and do their work.
@@ -297,4 +298,25 @@ func TestAMissingCAIsTheManagersAffair(t *testing.T) {
 	require.Len(t, found, 1)
 	assert.Contains(t, found[0].Trouble, "has no CA yet")
 	assert.Contains(t, found[0].Help, "kubectl -n flotilla-system logs deployment/spread-manager")
+}
+
+// A feature that was taken over is told with the ways on; OpenKruise that has gone is a finding.
+func TestWhatWasTakenOverIsTold(t *testing.T) {
+	handover := openkruise.Handover{Feature: "spread", Direction: openkruise.Over, From: openkruise.Default()}
+	report := &Report{Feature: "spread", Installed: true, Healthy: true, Version: "v1.0.0", handover: &handover, TakenOver: handover.State()}
+	const state = "taken over from OpenKruise; back: flotilla takeover spread --undo; for good: flotilla takeover --finish spread\n"
+	var out bytes.Buffer
+	table(&out, []*Report{report})
+	assert.Contains(t, out.String(), "healthy   "+state)
+
+	out.Reset()
+	tell(surroundings{installed: 1, takenOver: "spread: " + report.TakenOver + "\n"})(&out, nil)
+	assert.Equal(t, "nothing is wrong with what is installed\nspread: "+state, out.String())
+
+	there := openkruise.Presence{Configurations: openkruise.Configurations()}
+	assert.Empty(t, changingHands(report, there))
+	assert.Equal(t, []Finding{{
+		About: "spread", Trouble: "it was taken over from OpenKruise, which is gone, and the takeover has not been ended",
+		Help: "End the takeover: flotilla takeover --finish spread",
+	}}, changingHands(report, openkruise.Presence{}))
 }

@@ -31,6 +31,8 @@ type Report struct {
 	Faults []string `json:"faults,omitempty"`
 	// Takeover says that the feature has begun to change hands with OpenKruise and has not ended.
 	Takeover string `json:"takeover,omitempty"`
+	// TakenOver says that the feature was taken over from OpenKruise, and how that can go on.
+	TakenOver string `json:"takenOver,omitempty"`
 
 	// wanted are the objects of the manifests, live those of them that exist by their description.
 	wanted []*unstructured.Unstructured

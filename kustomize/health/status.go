@@ -99,7 +99,7 @@ func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) 
 			return nil, fmt.Errorf("look at %s: %w", feature.Name, err)
 		}
 		if handover, there := handovers[feature.Name]; there {
-			report.handover, report.Takeover = &handover, handover.Trouble()
+			report.handover, report.Takeover, report.TakenOver = &handover, handover.Trouble(), handover.State()
 		}
 		reports = append(reports, report)
 	}
@@ -134,6 +134,9 @@ func table(out io.Writer, reports []*Report) {
 			} else if report.Newer {
 				message = "newer than this command, which has " + report.Available
 			}
+		}
+		if message == "" {
+			message = report.TakenOver
 		}
 		if report.Takeover != "" {
 			message = report.Takeover

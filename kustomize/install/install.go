@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
@@ -142,7 +139,7 @@ type installer struct {
 	force, wait bool
 	// prune deletes what the manifests have no longer.
 	prune bool
-	// guard makes OpenKruise's manager pass the CRDs over.
+	// guard makes OpenKruise's manager pass the CRDs over, which go on storing objects in the version of before.
 	guard bool
 	// downgrade allows manifests that are older than what is installed.
 	downgrade bool
@@ -213,7 +210,7 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	if err := errors.Join(cluster.Check(ctx, all, "create", "patch"), cluster.Check(ctx, stale, "delete"), findNamespaces(ctx, cluster, chosen)); err != nil {
 		return err
 	}
-	progress := newProgress(i.streams.Out)
+	progress := apply.NewProgress(i.streams.Out)
 	for _, p := range parts {
 		if err := i.install(ctx, cluster, progress, p); err != nil {
 			return fmt.Errorf("install %s: %w", p.name, err)
@@ -314,7 +311,7 @@ func (i *installer) write(ctx context.Context, cluster *apply.Cluster, objects [
 		}
 		next := apply.KeepGuard(before, object)
 		if i.guard && object.GetKind() == "CustomResourceDefinition" {
-			next = apply.Guard(object)
+			next = apply.TakenOver(before, object)
 		}
 		after, err := cluster.Apply(ctx, next, apply.Options{Force: i.force, DryRun: i.dryRun == dryRunServer})
 		if err != nil {
@@ -381,9 +378,4 @@ func printAll(out io.Writer, parts []part) error {
 		}
 	}
 	return nil
-}
-
-func newProgress(out io.Writer) *apply.Progress {
-	file, isFile := out.(*os.File)
-	return &apply.Progress{Out: out, Live: isFile && term.IsTerminal(int(file.Fd())), Clock: clock.RealClock{}}
 }

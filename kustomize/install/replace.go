@@ -45,7 +45,7 @@ func (r Replacement) Start(ctx context.Context, cluster *apply.Cluster) error {
 	if err != nil {
 		return err
 	}
-	i, progress := r.installer(), newProgress(r.Out)
+	i, progress := r.installer(), apply.NewProgress(r.Out)
 	for _, stage := range apply.Stages(objects) {
 		if stage.Name != apply.Rights && stage.Name != apply.Managers {
 			continue
@@ -63,7 +63,7 @@ func (r Replacement) Install(ctx context.Context, cluster *apply.Cluster) error 
 	if err != nil {
 		return err
 	}
-	return r.installer().install(ctx, cluster, newProgress(r.Out), part{name: r.Feature.Name, objects: objects})
+	return r.installer().install(ctx, cluster, apply.NewProgress(r.Out), part{name: r.Feature.Name, objects: objects})
 }
 
 // Remove deletes what Install applied; CRDs, objects and pods stay.

@@ -126,7 +126,7 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	if err != nil {
 		return err
 	}
-	progress := newProgress(u.streams.Out)
+	progress := apply.NewProgress(u.streams.Out)
 	if u.crds {
 		crds := ofStage(objects, apply.CRDs)
 		if err := u.unprotect(ctx, cluster, progress, feature.Name, crds); err != nil {

@@ -31,6 +31,8 @@ const (
 	Over Direction = "over"
 	// Back is from Flotilla to OpenKruise.
 	Back Direction = "back"
+	// Final is to the end of the takeover, after which nothing can be given back.
+	Final Direction = "final"
 )
 
 // Handover is how far a feature has changed hands. It stands in a ConfigMap from the first step of a takeover until the
@@ -130,6 +132,8 @@ func (h Handover) Trouble() string {
 		return ""
 	case h.Direction == Back:
 		return fmt.Sprintf("giving it back to OpenKruise has begun and not ended; last step: %s", h.Step)
+	case h.Direction == Final:
+		return fmt.Sprintf("the end of its takeover from OpenKruise has begun and not ended; last step: %s", h.Step)
 	}
 	return fmt.Sprintf("its takeover from OpenKruise has begun and not ended; last step: %s", h.Step)
 }
@@ -139,6 +143,9 @@ func (h Handover) Help() string {
 	if h.Direction == Back {
 		return fmt.Sprintf("Go on: %s. Take it over again: %s", h.Undo(), h.Takeover())
 	}
+	if h.Direction == Final {
+		return "Go on: " + h.Finish()
+	}
 	return fmt.Sprintf("Go on: %s. Go back: %s", h.Takeover(), h.Undo())
 }
 
@@ -147,3 +154,17 @@ func (h Handover) Takeover() string { return "flotilla takeover " + h.Feature + 
 
 // Undo is the command that gives the feature back.
 func (h Handover) Undo() string { return "flotilla takeover " + h.Feature + " --undo" }
+
+// Finish is the command that ends the takeover of the feature.
+func (h Handover) Finish() string { return "flotilla takeover --finish " + h.Feature }
+
+// State says how a handover that has ended can go on; empty for one that has not.
+func (h Handover) State() string {
+	switch {
+	case !h.Ended() || h.Direction == Back:
+		return ""
+	case h.Direction == Final:
+		return "taken over from OpenKruise for good; what is left of OpenKruise goes with: flotilla takeover --finish"
+	}
+	return fmt.Sprintf("taken over from OpenKruise; back: %s; for good: %s", h.Undo(), h.Finish())
+}

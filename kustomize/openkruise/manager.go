@@ -10,6 +10,9 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
+// agent is the ServiceAccount of the node agent.
+const agent = "kruise-daemon"
+
 // Manager is OpenKruise's manager: a ServiceAccount.
 type Manager struct {
 	Namespace, Account string
@@ -64,4 +67,49 @@ func configuration(kind, name string) *unstructured.Unstructured {
 	object.SetKind(kind)
 	object.SetName(name)
 	return object
+}
+
+// Workloads returns what runs of OpenKruise in the manager's namespace: its Deployments, and the node agent's DaemonSet.
+func (m Manager) Workloads(ctx context.Context, cluster *apply.Cluster) ([]*unstructured.Unstructured, error) {
+	found, err := m.Deployments(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := cluster.List(ctx, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, m.Namespace, "")
+	if err != nil {
+		return nil, fmt.Errorf("look for OpenKruise's node agent: %w", err)
+	}
+	for i := range sets {
+		account, _, _ := unstructured.NestedString(sets[i].Object, "spec", "template", "spec", "serviceAccountName")
+		if account == agent {
+			found = append(found, &sets[i])
+		}
+	}
+	return found, nil
+}
+
+// Pods returns the names of the pods that run as the manager or as the node agent.
+func (m Manager) Pods(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
+	pods, err := cluster.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, m.Namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, pod := range pods {
+		account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
+		if account == m.Account || account == agent {
+			names = append(names, m.Namespace+"/"+pod.GetName())
+		}
+	}
+	return names, nil
+}
+
+// WebhookService is the Service by which the webhooks of the manager are reached.
+func (m Manager) WebhookService() *unstructured.Unstructured {
+	service := &unstructured.Unstructured{}
+	service.SetAPIVersion("v1")
+	service.SetKind("Service")
+	service.SetNamespace(m.Namespace)
+	service.SetName("kruise-webhook-service")
+	return service
 }

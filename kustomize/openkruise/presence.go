@@ -123,3 +123,18 @@ func insteadOf(feature string) string {
 	}
 	return "flotilla takeover " + feature
 }
+
+// LooksAfter reports whether OpenKruise alone looks after the kind of a CRD. NodeImages, ContainerRecreateRequests and
+// NodePodProbes are out of account: the first two are of the node agent, which is replaced at the end, and its manager makes the
+// first and the last for each node, whether somebody uses them or not.
+func LooksAfter(crd *unstructured.Unstructured) bool {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	if group != "apps.kruise.io" && group != "policy.kruise.io" {
+		return false
+	}
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	if slices.Contains([]string{"nodeimages", "containerrecreaterequests", "nodepodprobes"}, plural) {
+		return false
+	}
+	return crd.GetLabels()["app.kubernetes.io/part-of"] != "flotilla"
+}

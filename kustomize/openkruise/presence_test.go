@@ -104,3 +104,33 @@ func TestHandoversAreReadAsTheyWereWritten(t *testing.T) {
 	assert.Equal(t, "giving it back to OpenKruise has begun and not ended; last step: restore the CRDs", back.Trouble())
 	assert.Equal(t, "Go on: flotilla takeover jobs --undo. Take it over again: flotilla takeover jobs --from-namespace a", back.Help())
 }
+
+// The end of a takeover can be gone on with, and gone back from only before it removes something.
+func TestTheEndOfAHandover(t *testing.T) {
+	final := Handover{Feature: "jobs", Step: "remove OpenKruise's webhooks", Direction: Final, From: Default()}
+	stored := RecordOf("jobs")
+	final.Write(stored)
+	assert.Equal(t, final, Read(stored))
+	assert.Equal(t, "the end of its takeover from OpenKruise has begun and not ended; last step: remove OpenKruise's webhooks", final.Trouble())
+	assert.Equal(t, "Go on: flotilla takeover --finish jobs", final.Help())
+	assert.Empty(t, final.State())
+	final.Step = ""
+	assert.Equal(t, "taken over from OpenKruise for good; what is left of OpenKruise goes with: flotilla takeover --finish", final.State())
+	assert.Equal(t, "taken over from OpenKruise; back: flotilla takeover jobs --undo; for good: flotilla takeover --finish jobs",
+		Handover{Feature: "jobs", Direction: Over, From: Default()}.State())
+}
+
+// Of OpenKruise's kinds those are its own that Flotilla does not look after, and that people use.
+func TestWhatOpenKruiseLooksAfter(t *testing.T) {
+	of := func(group, plural, partOf string) *unstructured.Unstructured {
+		return object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x, labels: {app.kubernetes.io/part-of: \""+partOf+
+			"\"}}, spec: {group: "+group+", names: {plural: "+plural+"}}}")
+	}
+	assert.True(t, LooksAfter(of("apps.kruise.io", "sidecarsets", "")))
+	assert.True(t, LooksAfter(of("apps.kruise.io", "clonesets", "kruise")))
+	assert.True(t, LooksAfter(of("policy.kruise.io", "podunavailablebudgets", "")))
+	assert.False(t, LooksAfter(of("apps.kruise.io", "clonesets", "flotilla")))
+	assert.False(t, LooksAfter(of("apps.kruise.io", "nodeimages", "")), "the node agent is replaced at the end")
+	assert.False(t, LooksAfter(of("apps.kruise.io", "nodepodprobes", "")), "each node has one")
+	assert.False(t, LooksAfter(of("rollouts.kruise.io", "rollouts", "")), "of another project")
+}

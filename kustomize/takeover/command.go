@@ -29,12 +29,19 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 	t := takeover{streams: streams, flags: flags, clock: clock.RealClock{}}
 	var choices install.Choices
 	command := &cobra.Command{
-		Use:   "takeover FEATURE...",
+		Use:   "takeover FEATURE... | --finish [FEATURE...]",
 		Short: "Take kinds over from OpenKruise, whose other kinds go on working",
 		Long: `Take features over from OpenKruise, one after the other: the operator is started, OpenKruise's manager is made to leave
 the kinds alone, the operator gets CRDs and webhooks, and the pods of these kinds are compared with what they were. If the
 operator does not start, OpenKruise has lost nothing. No object of the kinds and no pod is written. OpenKruise's other
-kinds go on working. --undo gives a feature back.
+kinds go on working.
+
+Objects stay stored in the version in which OpenKruise's CRDs store them. So --undo gives a feature back as long as OpenKruise is
+there, with all that was written since.
+
+--finish ends takeovers: it stores the objects in Flotilla's version and removes OpenKruise's manager, node agent and webhooks, and
+the policy that refuses its account. CRDs and objects stay. It refuses while there are objects of kinds that OpenKruise looks after.
+Without a feature it ends all takeovers; with features OpenKruise stays until the others are ended, too.
 
 A run that was interrupted goes on when you repeat the command. Settings of the last run are remembered, as by
 "flotilla install". "flotilla status" shows what has begun and not ended.
@@ -44,10 +51,20 @@ A run that was interrupted goes on when you repeat the command. Settings of the 
 "all" stands for every feature but daemon: OpenKruise's node agent and Flotilla's would both act on a node.`,
 		Example: `  flotilla takeover all --dry-run
   flotilla takeover cloneset --registry registry.example.com/team
-  flotilla takeover cloneset --undo`,
-		Args: cli.Arguments(install.Features),
+  flotilla takeover cloneset --undo
+  flotilla takeover --finish`,
+		Args: cli.Arguments(func(command *cobra.Command, names []string) error {
+			if t.final {
+				return nil
+			}
+			return install.Features(command, names)
+		}),
 		RunE: func(command *cobra.Command, names []string) error {
-			features, err := selected(names)
+			var features []catalog.Feature
+			var err error
+			if !t.final || len(names) > 0 && !slices.Contains(names, catalog.All) {
+				features, err = selected(names)
+			}
 			if err != nil {
 				return err
 			}
@@ -56,6 +73,9 @@ A run that was interrupted goes on when you repeat the command. Settings of the 
 			}
 			if err = wholeCluster(t.settings); err != nil {
 				return err
+			}
+			if t.back && t.final {
+				return cli.MisuseErrorf("--undo gives features back, and --finish ends that this can be done: name one of them")
 			}
 			if t.dryRun && t.back {
 				return cli.MisuseErrorf("--dry-run is about taking over: --undo removes what it shows")
@@ -68,12 +88,13 @@ A run that was interrupted goes on when you repeat the command. Settings of the 
 	set := command.Flags()
 	set.BoolVar(&t.dryRun, "dry-run", false, "Show what would change and write nothing.")
 	set.BoolVar(&t.back, "undo", false, "Give the features back to OpenKruise.")
+	set.BoolVar(&t.final, "finish", false, "End takeovers: remove OpenKruise, after which nothing can be given back.")
 	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "Namespace of OpenKruise's manager.")
 	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager.")
 	choices.AddTo(set)
 	set.BoolVar(&t.wait, "wait", true, "Wait until managers do their work.")
 	set.DurationVar(&t.timeout, "timeout", patience, "How long to wait for each step.")
-	set.DurationVar(&t.settle, "settle", settle, "How long the new operator works before pods are compared.")
+	set.DurationVar(&t.settle, "settle", settle, "How long the new operator works before pods are compared; how long API servers may take to notice a storage version.")
 	return command
 }
 

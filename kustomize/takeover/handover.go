@@ -3,6 +3,7 @@ package takeover
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +22,18 @@ import (
 type handover struct {
 	cluster *apply.Cluster
 	// before is the cluster as the old manager sees it.
-	before      *apply.Cluster
-	old         openkruise.Manager
+	before *apply.Cluster
+	old    openkruise.Manager
+	// now is how far an earlier run came.
+	now         openkruise.Handover
 	kinds       []Kind
 	manifests   []*unstructured.Unstructured
 	replacement install.Replacement
 	timeout     time.Duration
-	clock       clock.PassiveClock
+	// settle is how long all API servers may take to notice what a CRD says.
+	settle time.Duration
+	clock  clock.PassiveClock
+	out    io.Writer
 	// tell says which step was done.
 	tell func(step string)
 }
@@ -152,7 +158,7 @@ func (h *handover) record(ctx context.Context) error {
 
 // taken returns what the following steps take away.
 func (h *handover) taken(ctx context.Context) (Record, error) {
-	record := Record{Webhooks: map[string]Removed{}, Definitions: map[string]any{}}
+	record := Record{Webhooks: map[string]Removed{}, Definitions: map[string]any{}, Labels: map[string]map[string]string{}}
 	found, err := existing(ctx, h.cluster, openkruise.Configurations())
 	if err != nil {
 		return record, err
@@ -173,7 +179,7 @@ func (h *handover) taken(ctx context.Context) (Record, error) {
 	for _, crd := range crds {
 		// A CRD of Flotilla's is nothing to go back to.
 		if !apply.Guarded(crd) && converter(crd) != converter(h.definition(crd.GetName())) {
-			record.Definitions[crd.GetName()] = crd.Object["spec"]
+			record.Definitions[crd.GetName()], record.Labels[crd.GetName()] = crd.Object["spec"], crd.GetLabels()
 		}
 	}
 	deployments, err := h.old.Deployments(ctx, h.cluster)

@@ -3,7 +3,6 @@ package takeover
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +42,6 @@ type KindPlan struct {
 // planOf returns the plan for a feature with these manifests.
 func planOf(feature string, manifests []*unstructured.Unstructured, world World) (Plan, error) {
 	plan := Plan{Feature: feature}
-	kinds := kindsOf(manifests)
 	for _, object := range manifests {
 		if object.GetKind() != crdKind {
 			continue
@@ -71,7 +69,7 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 		}
 	}
 	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: its rights, manager and webhooks in namespace %s", feature, install.Namespace))
-	plan.Limits = limits(feature, kinds, world)
+	plan.Limits = limits(feature)
 	return plan, nil
 }
 
@@ -97,6 +95,9 @@ func changesOf(kind Kind, crd *unstructured.Unstructured, world World) ([]string
 	if was, becomes := converter(live), converter(crd); was != becomes {
 		changes = append(changes, fmt.Sprintf("%s: converted by %s instead of %s", apply.Describe(live), becomes, was))
 	}
+	if stored := apply.StorageVersion(live); stored != kind.Version && apply.HasVersion(crd, stored) {
+		changes = append(changes, fmt.Sprintf("%s: stores objects as %s as before, until flotilla takeover --finish", apply.Describe(live), stored))
+	}
 	return changes, nil
 }
 
@@ -110,7 +111,7 @@ func converter(crd *unstructured.Unstructured) string {
 }
 
 // limits tells what cannot be had.
-func limits(feature string, kinds []Kind, world World) []string {
+func limits(feature string) []string {
 	var lines []string
 	if feature != "budget" && feature != "spread" {
 		lines = append(lines, "SidecarSet, PodProbeMarker and ContainerRecreateRequest of OpenKruise cannot write to running pods of these "+
@@ -120,22 +121,7 @@ func limits(feature string, kinds []Kind, world World) []string {
 		"OpenKruise's manager goes on trying and logs each refusal",
 		"requests in another version than the stored one fail from the new CRD until the new manager is ready",
 		"who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then")
-	for _, kind := range kinds {
-		live, there := world.CRDs[kind.CRD()]
-		if there && !hasVersion(live, kind.Version) {
-			lines = append(lines, fmt.Sprintf("no way back for %s: OpenKruise's CRD does not have version %s, in which objects will be stored",
-				kind.CRD(), kind.Version))
-		}
-	}
 	return lines
-}
-
-func hasVersion(crd *unstructured.Unstructured, name string) bool {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	return slices.ContainsFunc(versions, func(version any) bool {
-		fields, _ := version.(map[string]any)
-		return fields["name"] == name
-	})
 }
 
 // print tells people what would change.

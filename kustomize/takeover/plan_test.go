@@ -125,7 +125,8 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	require.NoError(t, err)
 	var record Record
 	record.add(Record{
-		Webhooks: map[string]Removed{"a": removed}, Definitions: map[string]any{"b": map[string]any{"port": int64(443)}}, Gates: []string{"c"},
+		Webhooks: map[string]Removed{"a": removed}, Definitions: map[string]any{"b": map[string]any{"port": int64(443)}},
+		Labels: map[string]map[string]string{"b": {"app.kubernetes.io/managed-by": "Helm"}}, Gates: []string{"c"},
 	})
 	stored := openkruise.RecordOf("cloneset")
 	require.NoError(t, record.write(stored))
@@ -276,7 +277,7 @@ func TestPlansSayWhatChangesAndWhatCannotBeHad(t *testing.T) {
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: workloadspreads.apps.kruise.io}
-spec: {versions: [{name: v1alpha1}]}`)
+spec: {versions: [{name: v1alpha1, storage: true}]}`)
 	world := World{
 		Account:  "system:serviceaccount:kruise-system:kruise-manager",
 		Managers: []*unstructured.Unstructured{deployment(t, []string{"--v=4"})},
@@ -293,6 +294,7 @@ spec: {versions: [{name: v1alpha1}]}`)
   WorkloadSpread: 2 objects, 0 pods
     CustomResourceDefinition workloadspreads.apps.kruise.io: gets the unserved version "flotilla" first, so that the old manager passes it over
     CustomResourceDefinition workloadspreads.apps.kruise.io: converted by Service flotilla-system/spread-webhook instead of nobody
+    CustomResourceDefinition workloadspreads.apps.kruise.io: stores objects as v1alpha1 as before, until flotilla takeover --finish
     objects and pods: nothing
   ValidatingAdmissionPolicy flotilla-takeover-spread: new; refuses writes of system:serviceaccount:kruise-system:kruise-manager to these kinds and to what their objects own
   ValidatingAdmissionPolicy flotilla-takeover-spread-crds: new; refuses to delete these CRDs, with which all objects would go
@@ -302,7 +304,6 @@ spec: {versions: [{name: v1alpha1}]}`)
     OpenKruise's manager goes on trying and logs each refusal
     requests in another version than the stored one fail from the new CRD until the new manager is ready
     who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then
-    no way back for workloadspreads.apps.kruise.io: OpenKruise's CRD does not have version v1beta1, in which objects will be stored
 `, out.String())
 }
 
@@ -316,4 +317,23 @@ func TestGuardsAreKept(t *testing.T) {
 	assert.Equal(t, guarded, apply.KeepGuard(guarded, crd))
 	assert.Equal(t, crd, apply.KeepGuard(crd, crd))
 	assert.Equal(t, crd, apply.KeepGuard(nil, crd))
+	assert.Equal(t, crd.Object["spec"], apply.Unguard(guarded).Object["spec"])
+	assert.Equal(t, crd, apply.Unguard(crd))
+}
+
+// An operator's CRD stores objects in its own version, but for those of a CRD that was taken over, also when it is installed again.
+func TestStorageVersionsAreKept(t *testing.T) {
+	ours := object(t, "kind: CustomResourceDefinition\nspec: {versions: [{name: v1alpha1, storage: false}, {name: v1beta1, storage: true}]}")
+	theirs := object(t, "kind: CustomResourceDefinition\nspec: {versions: [{name: v1alpha1, storage: true}]}")
+
+	taken := apply.TakenOver(theirs, ours)
+
+	assert.Equal(t, "v1alpha1", apply.StorageVersion(taken))
+	assert.True(t, apply.Guarded(taken))
+	assert.Equal(t, taken, apply.KeepGuard(taken, ours))
+	assert.Equal(t, "v1beta1", apply.StorageVersion(apply.Store(taken, "v1beta1")))
+	assert.Equal(t, "v1beta1", apply.StorageVersion(apply.TakenOver(nil, ours)), "a CRD that OpenKruise does not have")
+	assert.Equal(t, "v1beta1", apply.StorageVersion(apply.KeepGuard(theirs, ours)), "an install where nothing was taken over")
+	assert.Equal(t, "v1beta1", apply.StorageVersion(ours), "the object itself stays")
+	assert.Equal(t, ours, apply.Store(ours, "v2"), "a version that it does not have")
 }

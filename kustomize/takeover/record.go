@@ -21,6 +21,8 @@ type Record struct {
 	Webhooks map[string]Removed `json:"webhooks,omitempty"`
 	// Definitions are the specs of the CRDs by name.
 	Definitions map[string]any `json:"definitions,omitempty"`
+	// Labels are the labels of these CRDs by name, which tell who manages them.
+	Labels map[string]map[string]string `json:"labels,omitempty"`
 	// Gates are the feature gates that were turned off.
 	Gates []string `json:"gates,omitempty"`
 }
@@ -38,9 +40,13 @@ func (r *Record) add(later Record) {
 	if r.Definitions == nil {
 		r.Definitions = map[string]any{}
 	}
+	if r.Labels == nil {
+		r.Labels = map[string]map[string]string{}
+	}
 	for name, spec := range later.Definitions {
 		if _, there := r.Definitions[name]; !there {
 			r.Definitions[name] = spec
+			r.Labels[name] = later.Labels[name]
 		}
 	}
 	for _, name := range later.Gates {
@@ -93,6 +99,11 @@ func readRecord(object *unstructured.Unstructured) (Record, error) {
 		return record, fmt.Errorf("read the record: %w", err)
 	}
 	record.Definitions, _, _ = unstructured.NestedMap(fields, "definitions")
+	record.Labels = map[string]map[string]string{}
+	labels, _, _ := unstructured.NestedMap(fields, "labels")
+	for name := range labels {
+		record.Labels[name], _, _ = unstructured.NestedStringMap(labels, name)
+	}
 	record.Gates, _, _ = unstructured.NestedStringSlice(fields, "gates")
 	record.Webhooks = map[string]Removed{}
 	webhooks, _, _ := unstructured.NestedMap(fields, "webhooks")

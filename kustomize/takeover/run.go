@@ -23,12 +23,13 @@ type takeover struct {
 	flags   genericclioptions.RESTClientGetter
 	old     openkruise.Manager
 	// namesManager means that the user has named the old manager.
-	namesManager    bool
-	settings        install.Settings
-	dryRun, back    bool
-	wait            bool
-	timeout, settle time.Duration
-	clock           clock.Clock
+	namesManager bool
+	settings     install.Settings
+	// back gives features back, final ends their takeover.
+	dryRun, back, final bool
+	wait                bool
+	timeout, settle     time.Duration
+	clock               clock.Clock
 }
 
 func (t *takeover) run(ctx context.Context, features []catalog.Feature) error {
@@ -38,6 +39,9 @@ func (t *takeover) run(ctx context.Context, features []catalog.Feature) error {
 	}
 	if _, err := cluster.Version(); err != nil {
 		return err
+	}
+	if t.final {
+		return t.finish(ctx, cluster, features)
 	}
 	for _, feature := range features {
 		if err := t.one(ctx, cluster, feature); err != nil {
@@ -52,6 +56,9 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature cata
 	h, err := t.handover(ctx, cluster, feature)
 	if err != nil {
 		return err
+	}
+	if removing(h.now) && !t.back {
+		return fmt.Errorf("%s. %s", h.now.Trouble(), h.now.Help())
 	}
 	if !t.back {
 		plan, err := t.plan(ctx, h)
@@ -80,7 +87,7 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature cata
 	if err := h.run(ctx); err != nil {
 		return fmt.Errorf("%w; run the command again, or go back: %s", err, way.Undo())
 	}
-	fmt.Fprintf(t.streams.Out, "%s: the way back: %s\n", feature.Name, way.Undo())
+	fmt.Fprintf(t.streams.Out, "%s: the way back, as long as OpenKruise is there: %s\n", feature.Name, way.Undo())
 	return t.verify(ctx, cluster, was)
 }
 
@@ -92,8 +99,12 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	if err != nil {
 		return nil, err
 	}
+	var now openkruise.Handover
+	if record != nil {
+		now = openkruise.Read(record)
+	}
 	if record != nil && !t.namesManager {
-		old = openkruise.Read(record).From
+		old = now.From
 	}
 	before, err := apply.ConnectAs(t.flags, old.User())
 	if err != nil {
@@ -108,7 +119,7 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	if err := wholeCluster(replacement.Settings); err != nil {
 		return nil, err
 	}
-	if err := replacement.Settings.FromSomewhere(); err != nil && !t.back {
+	if err := replacement.Settings.FromSomewhere(); err != nil && !t.back && !t.final {
 		return nil, err
 	}
 	manifests, err := install.Manifests(feature, replacement.Settings)
@@ -116,8 +127,8 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 		return nil, err
 	}
 	return &handover{
-		cluster: cluster, before: before, old: old, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
-		replacement: replacement, clock: t.clock,
+		cluster: cluster, before: before, old: old, now: now, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
+		settle: t.settle, replacement: replacement, clock: t.clock, out: t.streams.Out,
 		tell: func(step string) { fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step) },
 	}, nil
 }

@@ -3,6 +3,8 @@ package takeover
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -25,13 +27,14 @@ func (h *handover) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.wayBack(ctx, record); err != nil {
-		return fmt.Errorf("look whether there is a way back: %w", err)
+	if err := h.wayBack(ctx); err != nil {
+		return err
 	}
 	with := func(do func(context.Context, Record) error) func(context.Context) error {
 		return func(ctx context.Context) error { return do(ctx, record) }
 	}
 	if err := h.do(ctx, openkruise.Back, []step{
+		{"store objects as before", with(h.storeAsBefore)},
 		{"remove the operator", func(ctx context.Context) error { return h.replacement.Remove(ctx, h.cluster) }},
 		{"restore the CRDs", with(h.restoreCRDs)},
 		{"restore the webhooks", with(h.restoreWebhooks)},
@@ -52,8 +55,25 @@ func (h *handover) turnOn(ctx context.Context, record Record) error {
 	return h.setGates(ctx, gates, true)
 }
 
-// wayBack refuses to begin if the old CRDs do not have the versions in which objects are stored.
-func (h *handover) wayBack(ctx context.Context, record Record) error {
+// wayBack refuses to begin if nobody would get the feature.
+func (h *handover) wayBack(ctx context.Context) error {
+	configurations, err := existing(ctx, h.cluster, openkruise.Configurations())
+	if err != nil {
+		return err
+	}
+	managers, err := h.old.Deployments(ctx, h.cluster)
+	if err != nil {
+		return err
+	}
+	if len(managers)+len(configurations) > 0 && !removing(h.now) {
+		return nil
+	}
+	return fmt.Errorf("OpenKruise is gone, or on its way: nobody would look after the kinds of %s; end the takeover: %s", h.feature(), h.now.Finish())
+}
+
+// storeAsBefore makes objects be stored as OpenKruise's CRDs do, where they are stored in a version that these do not have. The
+// operator still converts them.
+func (h *handover) storeAsBefore(ctx context.Context, record Record) error {
 	for _, crd := range h.crds() {
 		live, err := h.cluster.Get(ctx, crd)
 		if err != nil {
@@ -64,13 +84,38 @@ func (h *handover) wayBack(ctx context.Context, record Record) error {
 			continue
 		}
 		old := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-		stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
-		for _, version := range stored {
-			if !hasVersion(old, version) {
-				return fmt.Errorf("objects of %s are stored in version %s, which OpenKruise's CRD does not have", crd.GetName(), version)
-			}
+		if !slices.ContainsFunc(apply.StoredVersions(live), func(version string) bool { return !apply.HasVersion(old, version) }) {
+			continue
+		}
+		if err := h.storeAs(ctx, live, apply.StorageVersion(old)); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// storeAs makes all objects of a live CRD be stored in a version.
+func (h *handover) storeAs(ctx context.Context, live *unstructured.Unstructured, version string) error {
+	if stored := apply.StoredVersions(live); apply.StorageVersion(live) == version && slices.Equal(stored, []string{version}) {
+		return nil
+	}
+	if err := h.edit(ctx, live, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if !apply.HasVersion(live, version) {
+			return nil, fmt.Errorf("%s has no version %s", apply.Describe(live), version)
+		}
+		return apply.Store(live, version), nil
+	}); err != nil {
+		return err
+	}
+	progress := apply.NewProgress(h.out)
+	progress.Begin(fmt.Sprintf("%s: %s stored as %s", h.feature(), live.GetName(), version))
+	result, err := apply.Migration{
+		Cluster: h.cluster, CRD: apply.Store(live, version), Settle: h.settle, Timeout: h.timeout, Tell: progress.Tell,
+	}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	progress.End(result)
 	return nil
 }
 
@@ -83,12 +128,25 @@ func (h *handover) restoreCRDs(ctx context.Context, record Record) error {
 		if err := h.edit(ctx, crd, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			next := live.DeepCopy()
 			next.Object["spec"] = spec
+			next.SetLabels(labelsOfBefore(live.GetLabels(), crd.GetLabels(), record.Labels[crd.GetName()]))
 			return next, nil
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// labelsOfBefore returns labels in which those that an install has written are as they were before it.
+func labelsOfBefore(now, written, before map[string]string) map[string]string {
+	labels := maps.Clone(now)
+	for name := range written {
+		delete(labels, name)
+		if value, had := before[name]; had {
+			labels[name] = value
+		}
+	}
+	return labels
 }
 
 func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {

@@ -1,0 +1,103 @@
+package apply_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+)
+
+const (
+	widgets    = "/apis/apps.kruise.io/v1beta1/namespaces/a/clonesets/"
+	definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clonesets.apps.kruise.io/status"
+	migration  = "/apis/storagemigration.k8s.io/v1alpha1/storageversionmigrations/flotilla-clonesets.apps.kruise.io-v1beta1"
+)
+
+// answers are what an API server that migrates says, by method and path; what a migration says comes after it was applied.
+func answers(ended string) map[string]string {
+	return map[string]string{
+		"GET /api":  `{"kind": "APIVersions", "versions": []}`,
+		"GET /apis": `{"kind": "APIGroupList", "groups": [` + group("apps.kruise.io", "v1beta1") + "," + group("apiextensions.k8s.io", "v1") + "," + group("storagemigration.k8s.io", "v1alpha1") + `]}`,
+		// The digest of apps.kruise.io/v1beta1/CloneSet.
+		"GET /apis/apps.kruise.io/v1beta1":           `{"kind": "APIResourceList", "resources": [{"name": "clonesets", "kind": "CloneSet", "namespaced": true, "verbs": [], "storageVersionHash": "` + digest + `"}]}`,
+		"GET /apis/apiextensions.k8s.io/v1":          `{"kind": "APIResourceList", "resources": [{"name": "customresourcedefinitions", "kind": "CustomResourceDefinition", "verbs": []}]}`,
+		"GET /apis/storagemigration.k8s.io/v1alpha1": `{"kind": "APIResourceList", "resources": [{"name": "storageversionmigrations", "kind": "StorageVersionMigration", "verbs": []}]}`,
+		"PATCH " + migration:                         `{"apiVersion": "storagemigration.k8s.io/v1alpha1", "kind": "StorageVersionMigration"}`,
+		"GET " + migration:                           `{"apiVersion": "storagemigration.k8s.io/v1alpha1", "kind": "StorageVersionMigration", "status": {"conditions": [{"type": "` + ended + `", "status": "True", "message": "no"}]}}`,
+		"PATCH " + definition:                        `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}`,
+		"GET /apis/apps.kruise.io/v1beta1/clonesets": `{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSetList", "items": [{"kind": "CloneSet", "metadata": {"namespace": "a", "name": "b"}}, {"kind": "CloneSet", "metadata": {"namespace": "a", "name": "gone"}}]}`,
+		"PATCH " + widgets + "b/status":              `{"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet"}`,
+	}
+}
+
+const digest = "5iUshgqwyOo="
+
+func group(name, version string) string {
+	return `{"name": "` + name + `", "versions": [{"groupVersion": "` + name + "/" + version + `", "version": "` + version + `"}], "preferredVersion": {"groupVersion": "` +
+		name + "/" + version + `", "version": "` + version + `"}}`
+}
+
+// Where the cluster has a controller for it, that one migrates; where it does not succeed, each object is patched.
+func TestMigrationsAreLeftToTheClusterFirst(t *testing.T) {
+	crd := object(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clonesets.apps.kruise.io}
+spec: {group: apps.kruise.io, names: {plural: clonesets, kind: CloneSet}, versions: [{name: v1alpha1, storage: false}, {name: v1beta1, storage: true, subresources: {status: {}}}]}`)
+	const stored = "PATCH " + definition + ` {"status":{"storedVersions":["v1beta1"]}}`
+	for ended, want := range map[string]struct {
+		result  string
+		patches []string
+	}{
+		"Succeeded": {"migrated by StorageVersionMigration flotilla-clonesets.apps.kruise.io-v1beta1", []string{stored}},
+		"Failed":    {"2 objects migrated", []string{"PATCH " + widgets + "b/status {}", "PATCH " + widgets + "gone/status {}", stored}},
+	} {
+		t.Run(ended, func(t *testing.T) {
+			says, applied := answers(ended), ""
+			var patches []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				request := r.Method + " " + r.URL.Path
+				body, _ := io.ReadAll(r.Body)
+				switch {
+				case request == "PATCH "+migration:
+					applied = string(body)
+				case r.Method == http.MethodPatch:
+					patches = append(patches, request+" "+string(body))
+				}
+				w.Header().Set("Content-Type", "application/json")
+				answer, there := says[request]
+				if !there || request == "GET "+migration && applied == "" {
+					w.WriteHeader(http.StatusNotFound)
+					answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
+				}
+				_, _ = io.WriteString(w, answer)
+			}))
+			defer server.Close()
+			flags := genericclioptions.NewConfigFlags(true)
+			cache := t.TempDir()
+			flags.APIServer, flags.CacheDir = &server.URL, &cache
+			cluster, err := apply.Connect(flags)
+			require.NoError(t, err)
+
+			result, err := apply.Migration{Cluster: cluster, CRD: crd, Timeout: time.Minute, Tell: func(string) {}}.Run(t.Context())
+
+			require.NoError(t, err)
+			assert.Equal(t, want.result, result)
+			assert.Equal(t, want.patches, patches)
+			var migrates struct {
+				Spec map[string]map[string]string `json:"spec"`
+			}
+			require.NoError(t, json.NewDecoder(strings.NewReader(applied)).Decode(&migrates))
+			assert.Equal(t, map[string]string{"group": "apps.kruise.io", "version": "v1beta1", "resource": "clonesets"}, migrates.Spec["resource"])
+		})
+	}
+}

@@ -1,0 +1,295 @@
+package takeover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/openkruise"
+)
+
+// The steps of the end of a takeover. From the second on nothing can be given back.
+const (
+	ownStorage     = "store objects in Flotilla's version"
+	removeWebhooks = "remove OpenKruise's webhooks"
+	removeManager  = "remove OpenKruise's manager and node agent"
+	freeCRDs       = "free the CRDs of what kept OpenKruise away"
+	removePolicy   = "remove the policy against its account"
+)
+
+// removing reports whether OpenKruise is being removed, or has been.
+func removing(now openkruise.Handover) bool {
+	return now.Direction == openkruise.Final && !now.Ended() && now.Step != ownStorage
+}
+
+// finish ends the takeovers of features, all of them without any.
+func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
+	now, err := openkruise.Handovers(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	chosen, err := ending(now, features)
+	if err != nil {
+		return err
+	}
+	left, err := left(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("OpenKruise looks after objects that nobody would look after then; take them over or delete them first: %s", strings.Join(left, ", "))
+	}
+	var all []*handover
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		features, err := catalog.Select(name)
+		if err != nil {
+			return err
+		}
+		h, err := t.handover(ctx, cluster, features[0])
+		if err != nil {
+			return err
+		}
+		all = append(all, h)
+	}
+	mine := slices.DeleteFunc(slices.Clone(all), func(h *handover) bool { return !slices.Contains(chosen, h.feature()) })
+	waiting := slices.DeleteFunc(slices.Collect(maps.Keys(now)), func(name string) bool {
+		return slices.Contains(chosen, name) || now[name].Direction == openkruise.Final
+	})
+	slices.Sort(waiting)
+	if t.dryRun {
+		return foretell(ctx, t.streams.Out, mine, all, waiting)
+	}
+	if err := mayFinish(ctx, all); err != nil {
+		return err
+	}
+	pods, err := podsNow(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	for _, h := range mine {
+		if removing(now[h.feature()]) {
+			continue
+		}
+		if err := h.do(ctx, openkruise.Final, []step{{ownStorage, h.ownStorage}}); err != nil {
+			return fmt.Errorf("%s: %w; run the command again, or go back: %s", h.feature(), err, now[h.feature()].Undo())
+		}
+		if err := h.note(ctx, openkruise.Final, ""); err != nil {
+			return err
+		}
+	}
+	if len(waiting) > 0 {
+		fmt.Fprintf(t.streams.Out, "OpenKruise stays until %s is taken over for good, too: flotilla takeover --finish\n", strings.Join(waiting, ", "))
+		return t.verify(ctx, cluster, pods)
+	}
+	if err := without(ctx, all); err != nil {
+		return fmt.Errorf("%w; run the command again", err)
+	}
+	fmt.Fprintln(t.streams.Out, "OpenKruise's manager, node agent and webhooks are gone; all CRDs and objects stay. If a tool manages OpenKruise, such as Helm, remove it there, too")
+	fmt.Fprintln(t.streams.Out, "the node agent of Flotilla: flotilla install daemon")
+	return t.verify(ctx, cluster, pods)
+}
+
+// ending returns the features whose takeover is to be ended.
+func ending(now map[string]openkruise.Handover, features []catalog.Feature) ([]string, error) {
+	chosen := slices.Sorted(maps.Keys(now))
+	if len(features) > 0 {
+		chosen = nil
+		for _, feature := range features {
+			chosen = append(chosen, feature.Name)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("nothing was taken over from OpenKruise, or it was ended")
+	}
+	for _, name := range chosen {
+		handover, there := now[name]
+		if !there {
+			return nil, fmt.Errorf("%s was not taken over from OpenKruise, or that was ended", name)
+		}
+		if trouble := handover.Trouble(); trouble != "" && handover.Direction != openkruise.Final {
+			return nil, fmt.Errorf("%s: %s. %s", name, trouble, handover.Help())
+		}
+	}
+	return chosen, nil
+}
+
+// without removes OpenKruise, and then what kept it away from the kinds. The records go last: as long as one is there, the
+// command can be repeated.
+func without(ctx context.Context, all []*handover) error {
+	for _, s := range []struct {
+		name string
+		do   func(*handover, context.Context) error
+	}{
+		{removeWebhooks, (*handover).removeOldWebhooks},
+		{removeManager, (*handover).removeOldManager},
+		{freeCRDs, (*handover).freeCRDs},
+		{removePolicy, (*handover).removePolicy},
+	} {
+		for _, h := range all {
+			if err := h.note(ctx, openkruise.Final, s.name); err != nil {
+				return err
+			}
+		}
+		for _, h := range all {
+			if err := s.do(h, ctx); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			h.tell(s.name)
+		}
+	}
+	for _, h := range all {
+		if _, err := h.cluster.Delete(ctx, openkruise.RecordOf(h.feature())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownStorage makes objects be stored as Flotilla's CRDs say.
+func (h *handover) ownStorage(ctx context.Context) error {
+	for _, crd := range h.crds() {
+		live, err := h.cluster.Get(ctx, crd)
+		if err != nil {
+			return err
+		}
+		if live == nil {
+			continue
+		}
+		if err := h.storeAs(ctx, live, apply.StorageVersion(crd)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *handover) removeOldWebhooks(ctx context.Context) error {
+	for _, configuration := range openkruise.Configurations() {
+		if _, err := h.cluster.Delete(ctx, configuration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOldManager waits for the pods, too: one that still runs must not find that nothing keeps it away.
+func (h *handover) removeOldManager(ctx context.Context) error {
+	workloads, err := h.old.Workloads(ctx, h.cluster)
+	if err != nil {
+		return err
+	}
+	for _, object := range append(workloads, h.old.WebhookService()) {
+		if _, err := h.cluster.Delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	return apply.Await(ctx, h.timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		left, err := h.old.Pods(ctx, h.cluster)
+		return len(left) == 0, "pods of OpenKruise still run: " + strings.Join(left, ", "), err
+	})
+}
+
+func (h *handover) freeCRDs(ctx context.Context) error {
+	for _, crd := range h.crds() {
+		if err := h.edit(ctx, crd, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return apply.Unguard(live), nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePolicy keeps the policy by which the CRDs cannot be deleted: tools that remove OpenKruise may delete its CRDs.
+func (h *handover) removePolicy(ctx context.Context) error {
+	for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
+		if _, err := h.cluster.Delete(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left returns what OpenKruise looks after: kinds of its groups that are not Flotilla's and have objects.
+func left(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	crds, err := cluster.List(ctx, definitions, "", "")
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for i := range crds {
+		if !openkruise.LooksAfter(&crds[i]) {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(crds[i].Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(crds[i].Object, "spec", "names", "plural")
+		objects, err := cluster.List(ctx, schema.GroupVersionResource{Group: group, Version: apply.StorageVersion(&crds[i]), Resource: plural}, "", "")
+		if err != nil {
+			return nil, err
+		}
+		if len(objects) > 0 {
+			lines = append(lines, fmt.Sprintf("%s (%d)", crds[i].GetName(), len(objects)))
+		}
+	}
+	return lines, nil
+}
+
+// mayFinish checks the rights before anything is written.
+func mayFinish(ctx context.Context, all []*handover) error {
+	for _, h := range all {
+		workloads, err := h.old.Workloads(ctx, h.cluster)
+		if err != nil {
+			return err
+		}
+		gone := slices.Concat(policy(h.feature(), h.old.User(), h.kinds), openkruise.Configurations(), workloads,
+			[]*unstructured.Unstructured{h.old.WebhookService(), openkruise.RecordOf(h.feature())})
+		if err := errors.Join(h.cluster.Check(ctx, gone, "delete"), h.cluster.Check(ctx, h.crds(), "update", "patch")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foretell says what would be done, and does nothing.
+func foretell(ctx context.Context, out io.Writer, mine, all []*handover, waiting []string) error {
+	for _, h := range mine {
+		for _, crd := range h.crds() {
+			live, err := h.cluster.Get(ctx, crd)
+			if err != nil {
+				return err
+			}
+			if live != nil {
+				fmt.Fprintf(out, "%s: objects would be stored as %s; they are stored as %s\n", apply.Describe(live),
+					apply.StorageVersion(crd), strings.Join(apply.StoredVersions(live), ", "))
+			}
+		}
+	}
+	if len(waiting) > 0 {
+		fmt.Fprintf(out, "OpenKruise would stay until %s is taken over for good, too\n", strings.Join(waiting, ", "))
+		return nil
+	}
+	workloads, err := all[0].old.Workloads(ctx, all[0].cluster)
+	if err != nil {
+		return err
+	}
+	gone, err := existing(ctx, all[0].cluster, append(openkruise.Configurations(), all[0].old.WebhookService()))
+	if err != nil {
+		return err
+	}
+	for _, object := range append(gone, workloads...) {
+		fmt.Fprintf(out, "%s: would be deleted\n", apply.Describe(object))
+	}
+	for _, h := range all {
+		fmt.Fprintf(out, "ValidatingAdmissionPolicy %s: would be deleted\n", openkruise.RecordName(h.feature()))
+	}
+	return nil
+}
