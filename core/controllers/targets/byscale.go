@@ -55,6 +55,7 @@ func (r *Reader) findByScale(ctx context.Context, id identity, denied error) (*m
 			version: scale.ResourceVersion, replicas: replicasOf(scale), asked: asked, until: asked.Add(retryInterval),
 		})
 		r.recent.Add(id, answer{object, nil}, retryInterval)
+		r.kinds.leave(id.kind, denied)
 		return object, nil
 	})
 }

@@ -53,6 +53,14 @@ func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMappi
 	return mapping, err
 }
 
+// leave has a kind left alone that may not be listed and that nobody lacks. Each question counts as a missing permission.
+func (k *kinds) leave(kind schema.GroupKind, denied error) {
+	if err, ok := k.failed.Get(kind); ok {
+		denied = err.(error)
+	}
+	k.failed.Add(kind, denied, leftInterval)
+}
+
 // start lists one object before it caches all: an informer without permission would report nothing and never sync.
 func (k *kinds) start(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	mapping, err := k.options.Mapper.RESTMapping(kind)

@@ -303,7 +303,13 @@ func TestAnObjectIsFoundByItsScale(t *testing.T) {
 	asksNothing(t, func() { assert.EqualValues(t, 3, replicas().Spec) })
 	w.patch(t, owner, `{"spec":{"replicas":8},"status":{}}`)
 	w.clock.SetTime(w.clock.Now().Add(later))
+	audit := env.Audit(t)
 	assert.EqualValues(t, 8, replicas().Spec)
+	asked := audit.Requests(t, "")
+	require.NotEmpty(t, asked)
+	for _, r := range asked {
+		assert.NotEqual(t, "list", r.Verb, "nobody lacks the permission: %s", r)
+	}
 	assert.False(t, w.Caches(kindOf(owner)))
 
 	_, err := w.Get(t.Context(), kindOf(owner), types.NamespacedName{Namespace: w.namespace, Name: "api"})

@@ -23,6 +23,8 @@ const (
 	answerTimeout = 2 * time.Second
 	// retryInterval is how long an error is cached.
 	retryInterval = 10 * time.Second
+	// leftInterval is how long a kind is not asked for whose scales say enough.
+	leftInterval = time.Hour
 	// youngTTL is how long an object is cached that only the server has: it may go before the cache has seen it.
 	youngTTL = time.Second
 	// replicasTTL is how long replicas are cached while the workload's generation stays the same.
