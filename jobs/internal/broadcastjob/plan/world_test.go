@@ -53,7 +53,7 @@ type world struct {
 	ended   *v1beta1.BroadcastJobStatus
 	counted map[types.UID]bool // nodes of which the status has told a success
 	calmed  map[string]bool    // pods that were created when nothing changed any more
-	deleted map[string]bool    // pods that were deleted while they ran
+	deleted map[string]bool    // pods that were deleted while they ran and had not failed
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -360,7 +360,9 @@ func (w *world) remove(name string) {
 	}
 	o = o.DeepCopy()
 	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(metav1.NewTime(w.at.Add(30*time.Second))), new(int64(30))
-	w.pods[name], w.deleted[name] = o, true
+	w.pods[name] = o
+	// A pod that was restarted too often has failed while it runs, and the operator deletes it for that.
+	w.deleted[name] = w.job == nil || o.Spec.RestartPolicy != corev1.RestartPolicyOnFailure || restarts(o) <= w.job.Spec.FailurePolicy.RestartLimit
 }
 
 // collect removes the pods of nodes that are gone, as the cluster's garbage collector does.
