@@ -60,5 +60,6 @@ func spare() map[string]string {
 	for _, kind := range []string{"replicasets.apps", "statefulsets.apps", "replicationcontrollers", "statefulsets.apps.kruise.io"} {
 		all["get "+kind+"/scale"] = others
 	}
+	all["get *.*/scale"] = "budgets of workloads of other operators"
 	return all
 }
