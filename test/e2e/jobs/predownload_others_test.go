@@ -29,7 +29,7 @@ func TestImagesArePulledAheadOfAStatefulSet(t *testing.T) {
 	publish(t, "v1", before)
 	publish(t, "v2", after)
 	givenRole(t, "../../../statefulset/config/predownload/role.yaml")
-	givenGate(t, "statefulset-manager", "PreDownloadImageForInPlaceUpdate")
+	world.TurnOn(t, "statefulset-manager", "PreDownloadImageForInPlaceUpdate")
 	set := &statefulsets.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace(t), Name: "web", Annotations: parallelPulls()}}
 	set.Spec = statefulsets.StatefulSetSpec{
 		Replicas: new(int32(replicas)), PodManagementPolicy: appsv1.ParallelPodManagement,
@@ -69,7 +69,7 @@ func TestImagesArePulledAheadOfADaemonSet(t *testing.T) {
 	publish(t, "v1", before)
 	publish(t, "v2", after)
 	givenRole(t, "../../../daemonset/config/predownload/role.yaml")
-	givenGate(t, "daemonset-manager", "PreDownloadImageForDaemonSetUpdate")
+	world.TurnOn(t, "daemonset-manager", "PreDownloadImageForDaemonSetUpdate")
 	set := &daemonsets.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace(t), Name: "web", Annotations: parallelPulls()}}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	set.Spec.Template = webTemplate(before)

@@ -30,7 +30,7 @@ func TestImagesArePulledAheadOfAnUpdate(t *testing.T) {
 	const before, after, replicas = "example.com/ahead/app:v1", "example.com/ahead/app:v2", 4
 	publish(t, "v1", before)
 	publish(t, "v2", after)
-	givenGate(t, "cloneset-manager", "PreDownloadImageForInPlaceUpdate")
+	world.TurnOn(t, "cloneset-manager", "PreDownloadImageForInPlaceUpdate")
 	set := newSet(world.Namespace(t), before, replicas)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	settled := func(set *clonesets.CloneSet) error {

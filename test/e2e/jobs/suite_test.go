@@ -1,21 +1,16 @@
 package jobs
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -24,7 +19,6 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
-	"github.com/flotilla-project/flotilla/test/install"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -96,32 +90,13 @@ func spare() map[string]string {
 func givenTerminator(t *testing.T) {
 	t.Helper()
 	givenRole(t, sidecarRole)
-	givenGate(t, "jobs-manager", "SidecarTerminator")
+	world.TurnOn(t, "jobs-manager", "SidecarTerminator")
 }
 
 // givenRole grants a role that a manager needs besides where a gate is on.
 func givenRole(t *testing.T, file string) {
 	t.Helper()
 	out, err := world.Kubectl(t, "", "apply", "-f", file)
-	require.NoError(t, err, out)
-}
-
-// givenGate turns on a feature gate of a manager for the rest of the suite: the next one installs its features anew.
-func givenGate(t *testing.T, manager, gate string) {
-	t.Helper()
-	operator := &appsv1.Deployment{}
-	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKey{Namespace: install.Namespace, Name: manager}, operator))
-	argument := "--feature-gates=" + gate + "=true"
-	args := operator.Spec.Template.Spec.Containers[0].Args
-	if slices.Contains(args, argument) {
-		return
-	}
-	patch, err := json.Marshal([]map[string]any{{
-		"op": "add", "path": "/spec/template/spec/containers/0/args", "value": append(slices.Clone(args), argument),
-	}})
-	require.NoError(t, err)
-	require.NoError(t, world.Client.Patch(t.Context(), operator, client.RawPatch(types.JSONPatchType, patch)))
-	out, err := world.Kubectl(t, "", "-n", operator.Namespace, "rollout", "status", "deployment/"+operator.Name, "--timeout=120s")
 	require.NoError(t, err, out)
 }
 
