@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -92,11 +93,12 @@ func (p *ImagePulls) nodes(job *unstructured.Unstructured) []string {
 	return nodes
 }
 
-// Lacking are the nodes of pods that lack the label with the value, and the image.
+// Lacking are the nodes of pods that run, lack the label with the value, and the image.
 func (p *ImagePulls) Lacking(image, label, value string) []string {
 	var nodes []string
 	for _, pod := range p.world.Pods() {
-		if pod.Labels[label] != value && !p.has[image+" "+pod.Spec.NodeName] {
+		ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		if !ended && pod.DeletionTimestamp == nil && pod.Labels[label] != value && !p.has[image+" "+pod.Spec.NodeName] {
 			nodes = append(nodes, pod.Spec.NodeName)
 		}
 	}

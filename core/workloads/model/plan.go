@@ -1,6 +1,8 @@
 package model
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -46,13 +48,21 @@ func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
 	p.RequeueWithin(p.PreDownload.RequeueAfter)
 }
 
-// oldNodes yields the nodes of running pods that are not of the update revision.
-func (s *Snapshot[W]) oldNodes(yield func(string) bool) {
+// oldNodes yields the nodes of running pods that are not of the update revision, and since when the pod is there.
+func (s *Snapshot[W]) oldNodes(yield func(string, time.Time) bool) {
 	update := podstate.ShortHash(s.Chosen.Update.Name)
 	for _, pod := range s.Pods {
 		active := pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
-		if active && pod.Spec.NodeName != "" && podstate.ShortHash(pod.Labels[contract.RevisionLabel]) != update && !yield(pod.Spec.NodeName) {
+		if active && pod.Spec.NodeName != "" && podstate.ShortHash(pod.Labels[contract.RevisionLabel]) != update && !yield(pod.Spec.NodeName, cameAt(pod)) {
 			return
 		}
 	}
+}
+
+// cameAt is when the pod got its node.
+func cameAt(pod *corev1.Pod) time.Time {
+	if c := podstate.Condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue {
+		return c.LastTransitionTime.Time
+	}
+	return pod.CreationTimestamp.Time
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -27,7 +28,8 @@ const (
 
 // Round is a pull of the images of an update revision: the jobs that were made together.
 type Round struct {
-	// Nodes are those of older pods that it serves or has served; nil where that is not known. Read-only.
+	// Nodes are those of older pods that it serves or has served; nil where that is not known. As long as it goes on, these
+	// are the ones that were there when it began. Read-only.
 	Nodes map[string]bool
 	// Began is when its jobs were made, Ended when they were seen to have ended; zero for unknown.
 	Began, Ended time.Time
@@ -62,7 +64,7 @@ func (p *planner) pullAgain() {
 	p.addSteps(p.deleteJobs(p.Update))
 	last := p.Jobs.Round
 	if p.underWay() {
-		last.Nodes, last.Ended = p.nodes(), time.Time{}
+		last.Ended = time.Time{}
 		p.plan.Round = &last
 		p.plan.RequeueWithin(lookInterval)
 		return
@@ -88,7 +90,7 @@ func (p *planner) pullAgain() {
 func (p *planner) begin(r Round, steps ...action.Step) {
 	p.addSteps(steps...)
 	if len(p.plan.Steps) > 0 {
-		r.Began, r.Nodes = p.Now, p.nodes()
+		r.Began, r.Nodes = p.Now, p.nodesBefore(time.Time{})
 		p.plan.Round = &r
 	}
 }
@@ -117,8 +119,8 @@ func (p *planner) ofUpdate() []*Job {
 	return jobs
 }
 
-// end is the round once its jobs have ended. The last job of an image tells of it. A job that is gone has served its
-// nodes, as far as anybody knows.
+// end is the round once its jobs have ended. The last job of an image tells of it. Where one is gone, the nodes that were
+// there when the round began have been served, as far as anybody knows.
 func (p *planner) end(r Round) Round {
 	latest := map[string]*Job{}
 	for _, job := range p.ofUpdate() {
@@ -126,11 +128,11 @@ func (p *planner) end(r Round) Round {
 			latest[job.Image] = job
 		}
 	}
+	if until, known := p.servedUntil(latest); known || r.Nodes == nil {
+		r.Nodes = p.nodesBefore(until)
+	}
 	r.Failed = latest
 	maps.DeleteFunc(r.Failed, func(_ string, job *Job) bool { return job.Lacking <= 0 })
-	if r.Nodes == nil {
-		r.Nodes = p.nodes()
-	}
 	r.Ended = p.Now
 	if len(r.Failed) == 0 {
 		r.Failures = 0
@@ -143,10 +145,29 @@ func (p *planner) end(r Round) Round {
 	return r
 }
 
+// servedUntil is until when nodes that older pods came to were served with all images that change: the first of these jobs to
+// end has missed the later ones, even if the end was not seen yet when they came.
+func (p *planner) servedUntil(jobs map[string]*Job) (until time.Time, known bool) {
+	template, has, err := p.images()
+	for _, c := range podspec.LongRunning(&template.Spec) {
+		if err != nil || has(c) {
+			continue
+		}
+		job := jobs[c.Image]
+		if job == nil || job.Completed.IsZero() {
+			return time.Time{}, false
+		}
+		if until.IsZero() || job.Completed.Before(until) {
+			until = job.Completed
+		}
+	}
+	return until, !until.IsZero()
+}
+
 // cause returns why images are pulled again, nil for no reason.
 func (p *planner) cause(last *Round) *cause {
 	if came := p.came(last); came > 0 {
-		return &cause{why: fmt.Sprintf("%d of %d nodes with older pods have come since", came, len(p.nodes()))}
+		return &cause{why: fmt.Sprintf("%d of %d nodes with older pods have come since", came, len(p.nodesBefore(time.Time{})))}
 	}
 	if len(last.Failed) > 0 && last.Failures < mostFailures {
 		return &cause{why: lacking(last.Failed), images: last.Failed}
@@ -164,20 +185,22 @@ func lacking(failed map[string]*Job) string {
 
 // came counts the nodes of older pods that the round has not served.
 func (p *planner) came(r *Round) int {
-	came := map[string]bool{}
-	for node := range p.OldNodes {
+	came := 0
+	for node := range p.nodesBefore(time.Time{}) {
 		if !r.Nodes[node] {
-			came[node] = true
+			came++
 		}
 	}
-	return len(came)
+	return came
 }
 
-// nodes are the nodes of older pods.
-func (p *planner) nodes() map[string]bool {
+// nodesBefore are the nodes that older pods have come to before that time, and all of them without one.
+func (p *planner) nodesBefore(end time.Time) map[string]bool {
 	nodes := map[string]bool{}
-	for node := range p.OldNodes {
-		nodes[node] = true
+	for node, since := range p.OldNodes {
+		if end.IsZero() || since.Before(end) {
+			nodes[node] = true
+		}
 	}
 	return nodes
 }

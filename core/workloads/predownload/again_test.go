@@ -3,7 +3,6 @@ package predownload
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +16,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// on yields the nodes of a list.
-func on(nodes string) iter.Seq[string] { return slices.Values(strings.Fields(nodes)) }
+// on yields the nodes of a list, to which pods came long ago.
+func on(nodes string) iter.Seq2[string, time.Time] { return since(time.Time{}, nodes) }
+
+// since yields the nodes of a list, to which pods came at that time.
+func since(at time.Time, nodes string) iter.Seq2[string, time.Time] {
+	return func(yield func(string, time.Time) bool) {
+		for _, node := range strings.Fields(nodes) {
+			if !yield(node, at) {
+				return
+			}
+		}
+	}
+}
 
 // course is a rollout from now on, whose plans succeed. What it remembers is given to the next plan.
 type course struct {
@@ -64,7 +74,7 @@ func (c *course) pass(after time.Duration) []string {
 // ends ends the last job, and a number of nodes have failed.
 func (c *course) ends(lacking int64) {
 	job := c.r.Jobs.Owned[len(c.r.Jobs.Owned)-1]
-	job.Ended, job.Desired, job.Lacking = true, 5, lacking
+	job.Ended, job.Completed, job.Desired, job.Lacking = true, c.r.Now, 5, lacking
 }
 
 func (c *course) expires() { c.r.Jobs.Owned = nil }
@@ -125,6 +135,57 @@ func TestNodesThatCamePull(t *testing.T) {
 	assert.Len(t, c.pass(time.Hour), 1, "the nodes of the last round count")
 }
 
+// The end of a job is seen late, or by the next process: nodes that pods came to in between count as come all the same.
+func TestNodesThatCameBeforeTheEndWasSeenPull(t *testing.T) {
+	for name, tt := range map[string]struct {
+		came   time.Duration // after the end of the job
+		change func(*course)
+		want   int
+	}{
+		"before the end":           {-time.Second, func(*course) {}, 0},
+		"in the same second":       {0, func(*course) {}, 1},
+		"after it":                 {time.Second, func(*course) {}, 1},
+		"before it, and a restart": {-time.Second, func(c *course) { c.r.Jobs.Round = Round{} }, 0},
+		"after it, and a restart":  {time.Second, func(c *course) { c.r.Jobs.Round = Round{} }, 1},
+		"the job is gone":          {time.Second, func(c *course) { c.r.Jobs.Round = Round{}; c.expires() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := givenCourse(t)
+			c.r.Now = c.r.Now.Add(time.Minute)
+			end := c.r.Now
+			c.r.OldNodes = since(end.Add(tt.came), "n7")
+			c.pass(10 * time.Second) // the cache still shows that the job pulls
+			c.ends(0)
+			c.r.Jobs.Owned[0].Completed = end
+			tt.change(c)
+			assert.Empty(t, c.pass(10*time.Second))
+			assert.Len(t, c.pass(time.Minute), tt.want)
+		})
+	}
+}
+
+// A round that repeats one image brings the others to no node.
+func TestNodesThatComeWhileOneImageIsRepeatedLackTheOthers(t *testing.T) {
+	for name, expire := range map[string]bool{"its job is there": false, "its job is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			c := &course{t, given(t, func(r *Rollout) { r.Update = newRevision(t, "app:2", "log:2") })}
+			require.Len(t, c.pass(0), 2)
+			c.ends(3)
+			c.r.Jobs.Owned[0].Ended, c.r.Jobs.Owned[0].Completed = true, c.r.Now
+			c.pass(time.Minute)
+			require.Len(t, c.pass(time.Minute), 1, "one image is repeated")
+			if expire {
+				c.r.Jobs.Owned = c.r.Jobs.Owned[1:]
+			}
+			c.r.OldNodes = since(c.r.Now.Add(time.Second), "n7")
+			c.pass(time.Minute)
+			c.ends(0)
+			c.pass(time.Minute)
+			assert.Len(t, c.pass(time.Minute), 2)
+		})
+	}
+}
+
 // A process that has just begun knows the jobs that are there, and takes the nodes for served.
 func TestABeginningRemembersNothing(t *testing.T) {
 	for name, lacking := range map[string]int64{"failed": 1, "well": 0} {
@@ -159,7 +220,7 @@ func TestOnlyImagesThatFailedAreRepeated(t *testing.T) {
 	c := &course{t, given(t, func(r *Rollout) { r.Update = newRevision(t, "app:2", "log:2") })}
 	require.Len(t, c.pass(0), 2)
 	c.ends(3)
-	c.r.Jobs.Owned[0].Ended = true
+	c.r.Jobs.Owned[0].Ended, c.r.Jobs.Owned[0].Completed = true, c.r.Now
 	c.pass(time.Minute)
 	assert.Equal(t, []string{"log-2 log:2 again: 3 of 5 nodes have not pulled image log:2"}, c.pass(time.Minute))
 	c.ends(0)
@@ -216,6 +277,7 @@ func TestJobsAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := ReadJob(status(c.status))
 			assert.Equal(t, c.want, fmt.Sprint(job.Ended, job.Lacking))
+			assert.Equal(t, job.Ended, job.Completed.Equal(now.Add(time.Minute)))
 			assert.Equal(t, []any{"a", "app:2", "v", "v1alpha1"}, []any{job.Name, job.Image, job.Labels["k"], job.GroupVersionKind().Version})
 			assert.True(t, job.CreationTimestamp.Time.Equal(now))
 		})

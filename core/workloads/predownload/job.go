@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,8 +34,9 @@ type Job struct {
 	*metav1.PartialObjectMetadata
 	// Image is the reference that it pulls.
 	Image string
-	// Ended says that it pulls no more.
-	Ended bool
+	// Ended says that it pulls no more, Completed since when; zero for unknown.
+	Ended     bool
+	Completed time.Time
 	// Desired is how many nodes were to pull the image, and Lacking how many of them have not, of a job that has ended.
 	Desired, Lacking int64
 }
@@ -52,6 +54,7 @@ func ReadJob(from *unstructured.Unstructured) *Job {
 	status, _ := from.Object["status"].(map[string]any)
 	completed, _ := status["completionTime"].(string)
 	if job.Ended = completed != ""; job.Ended {
+		job.Completed, _ = time.Parse(time.RFC3339, completed)
 		job.Desired, _ = status["desired"].(int64)
 		succeeded, _ := status["succeeded"].(int64)
 		job.Lacking = job.Desired - succeeded

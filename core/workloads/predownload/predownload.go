@@ -44,9 +44,9 @@ type Rollout struct {
 	// PerNode says that each pod has a node of its own: the update goes on node by node, and pulling ahead saves time
 	// however few there are.
 	PerNode bool
-	// OldNodes are the nodes of pods that are not of Update, once for each of these; nil for none. It is asked only where
-	// jobs were made.
-	OldNodes iter.Seq[string]
+	// OldNodes are the nodes of pods that are not of Update, once for each of these, and since when it is there; nil for
+	// none. It is asked only where jobs are made or were made.
+	OldNodes iter.Seq2[string, time.Time]
 	// Useful says that pods are updated in place and not all at once. It is asked only where that matters.
 	Useful func() bool
 	// UpdatedReady counts the ready pods of Update, which prove it.

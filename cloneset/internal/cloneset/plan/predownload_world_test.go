@@ -85,8 +85,8 @@ func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 // A canary waits while jobs fail on nodes and pods come to others: in the end all nodes of older pods have the image.
 func TestNodesThatFailedOrCamePullAgain(t *testing.T) {
 	var pulls *simulate.ImagePulls
-	worlds, jobs := 8, 0
-	simulate.Explore(t, worlds, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+	worlds, jobs := 0, 0
+	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 		w := simulate.New(simulate.Options{Seed: seed, Nodes: 8}, newSet(5, policy(v1beta1.InPlaceIfPossible), partition("3")))
 		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
 		minutely(wants("app:2"))(w)
@@ -96,7 +96,9 @@ func TestNodesThatFailedOrCamePullAgain(t *testing.T) {
 	}, func(t testing.TB, w *simulate.World) {
 		t.Helper()
 		assert.Empty(t, pulls.Lacking("app:2", contract.RevisionLabel, present(w).Status.UpdateRevision), "the story:\n%s", w.Story())
-		jobs += pulls.Jobs
+		worlds, jobs = worlds+1, jobs+pulls.Jobs
 	})
-	assert.Greater(t, jobs, worlds, "no world made a job again")
+	if worlds > 1 { // one that is played alone may need no second job
+		assert.Greater(t, jobs, worlds, "no world made a job again")
+	}
 }

@@ -31,8 +31,8 @@ func TestImagesArePulledAheadOnFewNodes(t *testing.T) {
 // A canary waits while jobs fail on a node: in the end all nodes of older pods have the image.
 func TestNodesThatFailedPullAgain(t *testing.T) {
 	var pulls *simulate.ImagePulls
-	worlds, jobs := 8, 0
-	simulate.Explore(t, worlds, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+	worlds, jobs := 0, 0
+	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
 		w, p := play(t, simulate.Options{Seed: seed}, 5, partition("3"))
 		p.featureGates.PreDownload = true
 		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
@@ -44,7 +44,9 @@ func TestNodesThatFailedPullAgain(t *testing.T) {
 		t.Helper()
 		update := present(w).Status.UpdateRevision
 		assert.Empty(t, pulls.Lacking("app:2", contract.RevisionLabel, update), "the story:\n%s", w.Story())
-		jobs += pulls.Jobs
+		worlds, jobs = worlds+1, jobs+pulls.Jobs
 	})
-	assert.Greater(t, jobs, worlds, "no world made a job again")
+	if worlds > 1 { // one that is played alone may need no second job
+		assert.Greater(t, jobs, worlds, "no world made a job again")
+	}
 }
