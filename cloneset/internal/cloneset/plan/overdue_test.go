@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -33,6 +34,7 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 	late, foreign := awaiting(time.Minute), gen.Change(func(o *corev1.Pod) {
 		o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 	})
+	changing := gen.Lifecycle(contract.LifecyclePreparingUpdate) // the pass takes it back to Normal
 	for name, tt := range map[string]struct {
 		give *world
 		want outcome
@@ -50,6 +52,8 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 		"one that is out of service":     {given(t, 2, asks("2"), inPlace, deadline).updated(1).updated(1, late, unready), outcome{deleteNew: 1}},
 		"before others are updated":      {given(t, 3, asks("2"), inPlace, deadline).old(2).updated(1, late), outcome{deleteNew: 1}},
 		"with a partition":               {given(t, 3, asks("2"), inPlace, deadline, partition("2")).old(2).updated(1, late), outcome{deleteNew: 1}},
+		"others go in its place":         {given(t, 2, asks("2"), inPlace, deadline).old(1, unready).updated(1, late, unready), outcome{deleteNew: 1}},
+		"none while it is changed":       {given(t, 2, asks("2"), inPlace, deadline).old(1, unready).updated(1, late, unready, changing), outcome{}},
 		"beside a surge pod":             {given(t, 2, asks("2"), inPlace, deadline, maxUnavailable("0"), maxSurge("1")).updated(1).updated(1, late), outcome{createNew: 1}},
 		"once the surge pod is there":    {given(t, 2, asks("2"), inPlace, deadline, maxUnavailable("0"), maxSurge("1")).updated(2).updated(1, late), outcome{deleteNew: 1}},
 		"an old one is updated in place": {given(t, 2, asks("2"), inPlace, deadline).updated(1).old(1, late), outcome{updated: 1}},

@@ -102,12 +102,15 @@ func pause(p *pass) {
 func (p *pass) overdue() []int {
 	var indexes []int
 	for i := range p.pods {
-		if o := &p.pods[i]; o.overdue && !o.deleting && !o.specified && !o.touched {
+		if p.pods[i].isReplaced() {
 			indexes = append(indexes, i)
 		}
 	}
 	return indexes
 }
+
+// isReplaced reports whether this pass makes an overdue pod anew, as far as there is room for that.
+func (p *pod) isReplaced() bool { return p.overdue && !p.deleting && !p.specified && !p.touched }
 
 // preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all available
 // and wait for it. Where the user has said which pods come first, only one beyond those that stay at the current
@@ -238,14 +241,14 @@ func (p *pass) isProven(hash string) bool {
 }
 
 // outOfService counts the unavailable pods, and those at the revision that are so or whose new resources are not
-// in force yet.
+// in force yet, but for those that are overdue and come before all others in this pass.
 func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
 	for i := range p.pods {
 		o := &p.pods[i]
 		if !o.Available {
 			unavailable++
 		}
-		if o.Revision == hash && (!o.Available || o.updating) && !o.overdue {
+		if o.Revision == hash && (!o.Available || o.updating) && !o.isReplaced() {
 			atTarget++
 		}
 	}
