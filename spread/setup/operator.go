@@ -57,7 +57,7 @@ type settings struct {
 func Operator() manager.Operator {
 	s := newSettings()
 	return manager.Operator{
-		Feature:      "spread",
+		Feature: "spread", MutatingConfiguration: "10-spread-mutating",
 		FeatureGates: []features.Name{features.WorkloadSpread, features.PodWebhook, features.EnableExternalCerts},
 		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:         []string{"workloadspreads.apps.kruise.io"},

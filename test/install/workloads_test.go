@@ -37,7 +37,11 @@ func TestNamesAreThoseOfTheFeature(t *testing.T) {
 			manager, config := f.name+"-manager", f.extended
 			assert.Equal(t, manager, one[appsv1.Deployment](t, config, "Deployment").Name)
 			assert.Equal(t, f.name+"-webhook", one[corev1.Service](t, config, "Service").Name)
-			assert.Equal(t, f.name+"-mutating", one[admissionregistrationv1.MutatingWebhookConfiguration](t, config, "MutatingWebhookConfiguration").Name)
+			mutating := f.name + "-mutating"
+			if f.name == "spread" { // called before daemon-mutating: API servers go by the names
+				mutating = "10-spread-mutating"
+			}
+			assert.Equal(t, mutating, one[admissionregistrationv1.MutatingWebhookConfiguration](t, config, "MutatingWebhookConfiguration").Name)
 			assert.Equal(t, f.name+"-validating", one[admissionregistrationv1.ValidatingWebhookConfiguration](t, config, "ValidatingWebhookConfiguration").Name)
 			var accounts []string
 			for _, account := range of[corev1.ServiceAccount](t, config, "ServiceAccount") {

@@ -39,6 +39,9 @@ type Feature struct {
 	ClusterRules yaml.Node `yaml:"clusterRules"`
 	// OptionalRules are about namespaced kinds of other features, which may not be installed.
 	OptionalRules yaml.Node `yaml:"optionalRules"`
+	// Mutating is the name of the mutating webhook configuration, NAME-mutating unless it must be called before others: API
+	// servers call configurations in the order of their names.
+	Mutating string `yaml:"mutating"`
 	// Replicas is how many managers run by default, 0 for one.
 	Replicas int `yaml:"replicas"`
 	// Gates are the components that enable a feature gate.
@@ -73,7 +76,7 @@ func (g Gate) Roles() []Role {
 func Parse(name string, text []byte) (Feature, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	feature := Feature{Name: name, Group: workloadGroup}
+	feature := Feature{Name: name, Group: workloadGroup, Mutating: name + "-mutating"}
 	if err := decoder.Decode(&feature); err != nil {
 		return Feature{}, err
 	}

@@ -20,6 +20,9 @@ type Operator struct {
 	// <feature>-manager, the Secret <feature>-webhook-certs, the Service <feature>-webhook, the webhook configurations
 	// <feature>-mutating and <feature>-validating.
 	Feature string
+	// MutatingConfiguration replaces the name <feature>-mutating. API servers call configurations in the order of their names.
+	// Optional.
+	MutatingConfiguration string
 	// FeatureGates are the feature gates that the operator reads.
 	FeatureGates []features.Name
 	// Schemes add API types to the scheme. The built-in ones are always in it.

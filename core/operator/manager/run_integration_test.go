@@ -305,11 +305,11 @@ func TestOperatorIsReadyWhenItsCachesAreFilled(t *testing.T) {
 func TestOperatorThatCannotServeEnds(t *testing.T) {
 	options := testOptions(t, apiServer.Namespace(t))
 	options.WebhookInitializeTimeout = 3 * time.Second // there are no configurations to put a bundle into
-	operator := Operator{Feature: "lonely", Webhooks: func(context.Context, *Environment) (Webhooks, error) {
+	operator := Operator{Feature: "lonely", MutatingConfiguration: "0-lonely", Webhooks: func(context.Context, *Environment) (Webhooks, error) {
 		return Webhooks{Mutating: []admission.Endpoint{{Path: "/mutate", Handler: http.NotFoundHandler()}}}, nil
 	}}
 	err := Run(t.Context(), operator, options, apiServer.Config, logr.Discard())
-	assert.ErrorContains(t, err, "not found MutatingWebhookConfiguration lonely-mutating")
+	assert.ErrorContains(t, err, "not found MutatingWebhookConfiguration 0-lonely")
 }
 
 // Certificates that somebody else maintains are made for the Service and for nothing else.

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -48,7 +49,7 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 		Log:      env.Log.WithName("certificates"),
 	}
 	if len(endpoints.Mutating) > 0 {
-		options.Mutating = []string{operator.Feature + "-mutating"}
+		options.Mutating = []string{cmp.Or(operator.MutatingConfiguration, operator.Feature+"-mutating")}
 	}
 	if len(endpoints.Validating) > 0 {
 		options.Validating = []string{operator.Feature + "-validating"}
