@@ -27,6 +27,7 @@ type reconciler struct {
 	cover      cover.Reader
 	memory     *memory.Objects[remembered]
 	workloads  *workloads
+	meter      meter
 	isComplete func(namespace string) bool
 	chosen     chan<- event.GenericEvent
 	through    func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
@@ -61,6 +62,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		case <-ctx.Done():
 		}
 	}
+	r.meter.show(key, &todo.Status, plan.Guarded(snap.Pods))
 	pass := passOf(snap, todo)
 	pass.Through = r.through
 	for _, pod := range todo.Undone {

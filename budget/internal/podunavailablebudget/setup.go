@@ -61,7 +61,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, workloads: newWorkloads(mgr, o.Cover.Targets.Caches),
 		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
 	}
-	b.AddMemories(r.memory, r.workloads)
+	b.AddMemories(r.memory, r.workloads, r.meter)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
 		return fmt.Errorf("add the watches of workloads: %w", err)
 	}

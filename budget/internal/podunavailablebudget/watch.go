@@ -26,6 +26,9 @@ import (
 // batch is how long events of pods are gathered: a pass over a budget costs as much as it has pods.
 const batch = 50 * time.Millisecond
 
+// marksBatch is how long marks of pods are gathered. They come one by one, and no grant depends on how many there are.
+const marksBatch = time.Second
+
 // Pods returns the cache of pods in one namespace or, when it is empty, in all. It keeps all pods: any of them may be
 // covered by a budget that is made later.
 func Pods(namespace string) cache.ByObject {
@@ -68,7 +71,7 @@ func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 
 // pods wakes the budgets that cover a pod when it comes, goes, or counts in another way.
 func pods(reader cover.Reader) handler.EventHandler {
-	wake := func(ctx context.Context, o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	wake := func(ctx context.Context, o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration) {
 		pod, ok := o.(*corev1.Pod)
 		if !ok {
 			return
@@ -82,30 +85,38 @@ func pods(reader cover.Reader) handler.EventHandler {
 			budgets, _ = fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader.Cache, pod.Namespace)
 		}
 		for _, b := range budgets {
-			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, batch)
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, after)
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(ctx, e.Object, q)
+			wake(ctx, e.Object, q, batch)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(ctx, e.Object, q)
+			wake(ctx, e.Object, q, batch)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			before, okBefore := e.ObjectOld.(*corev1.Pod)
-			after, okAfter := e.ObjectNew.(*corev1.Pod)
-			if !okBefore || !okAfter {
-				return
-			}
-			left := !maps.Equal(before.Labels, after.Labels) || owner(before) != owner(after)
-			if left {
-				wake(ctx, before, q)
-			}
-			if left || countsOtherwise(before, after) {
-				wake(ctx, after, q)
-			}
+			updated(e, func(o client.Object, after time.Duration) { wake(ctx, o, q, after) })
 		},
+	}
+}
+
+// updated wakes the budgets of a pod that has changed.
+func updated(e event.UpdateEvent, wake func(client.Object, time.Duration)) {
+	before, okBefore := e.ObjectOld.(*corev1.Pod)
+	after, okAfter := e.ObjectNew.(*corev1.Pod)
+	if !okBefore || !okAfter {
+		return
+	}
+	left := !maps.Equal(before.Labels, after.Labels) || owner(before) != owner(after)
+	if left {
+		wake(before, batch)
+	}
+	switch {
+	case left || countsOtherwise(before, after):
+		wake(after, batch)
+	case plan.IsGuardedOtherwise(before, after):
+		wake(after, marksBatch)
 	}
 }
 

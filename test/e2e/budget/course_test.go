@@ -39,6 +39,20 @@ func TestADrainWaitsForTheBudget(t *testing.T) {
 		assert.EqualValues(t, replicas, b.Status.TotalReplicas)
 		assert.EqualValues(t, 1, b.Status.UnavailableAllowed)
 	})
+	// Meanwhile the node of one of the budget's managers is drained, too.
+	t.Run("beside a manager that moves", func(t *testing.T) {
+		world.ScaleOperator(t, "budget", 2)
+		d := givenDeployment(t, world.Namespace(t), replicas)
+		b := oneOf(d.Namespace, "apps/v1", "Deployment")
+		givenBudget(t, b, replicas)
+		end, stop := world.Always(t, d.Namespace, story.AtLeastReady(replicas-1)), asking(t, d.Namespace)
+		moved := moveManager(t)
+		drain(t, d.Namespace)
+		moved()
+		assert.Positive(t, stop())
+		guards(t, b, replicas)
+		end()
+	})
 	t.Run("beside a rollout", func(t *testing.T) {
 		set := newCloneSet(world.Namespace(t), replicas, clonesets.InPlaceIfPossible)
 		set.Spec.Template.Labels[storyLabel] = set.Namespace

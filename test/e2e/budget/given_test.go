@@ -133,6 +133,23 @@ func marked(t *testing.T, b *v1beta1.PodUnavailableBudget) int {
 	return n
 }
 
+// newBuiltIn returns the built-in StatefulSet "web", whose pods come at once.
+func newBuiltIn(namespace string, replicas int32) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, PodManagementPolicy: appsv1.ParallelPodManagement,
+			Selector: &metav1.LabelSelector{MatchLabels: labels()},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: podSpec()},
+		},
+	}
+}
+
+// dryRun returns an eviction that leaves the pod as it is.
+func dryRun() *policyv1.Eviction {
+	return &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}}
+}
+
 func evict(ctx context.Context, o *corev1.Pod) error {
 	return world.Client.SubResource("eviction").Create(ctx, o, &policyv1.Eviction{})
 }

@@ -95,6 +95,25 @@ func HasUnavailableLabel(pod *corev1.Pod) bool {
 	return false
 }
 
+// Guarded counts the pods that have a mark of a budget: the API server asks about no others.
+func Guarded(pods []*corev1.Pod) (n int32) {
+	for _, pod := range pods {
+		if IsActive(pod) && isMarked(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// IsGuardedOtherwise reports whether a pod has got its mark, or lost it.
+func IsGuardedOtherwise(before, after *corev1.Pod) bool { return isMarked(before) != isMarked(after) }
+
+func isMarked(pod *corev1.Pod) bool {
+	_, marked := pod.Annotations[v1beta1.RelatedAnnotation]
+	_, legacy := pod.Annotations[v1beta1.LegacyRelatedAnnotation]
+	return marked || legacy
+}
+
 // isExempt reports whether the user wants the pod never to be refused.
 func isExempt(pod *corev1.Pod) bool {
 	exempt, err := strconv.ParseBool(pod.Annotations[v1beta1.NoProtectAnnotation])
