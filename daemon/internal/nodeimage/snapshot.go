@@ -27,7 +27,7 @@ func (r *reconciler) snapshot(ctx context.Context, name string) (plan.Snapshot, 
 	if s.Image == nil {
 		return s, nil
 	}
-	s.Ended = r.sightings.See(s.Image, s.Now)
+	s.Seen = r.sightings.See(s.Image, s.Now)
 	s.Jobs, s.Secrets = map[plan.Job]bool{}, map[types.NamespacedName]bool{}
 	for _, image := range s.Image.Spec.Images {
 		for i := range image.Tags {

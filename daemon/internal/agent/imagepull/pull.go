@@ -21,7 +21,7 @@ const (
 	pulledByAnnotation = "apps.kruise.io/pulling-image-by"
 	pulledBy           = "kruise-daemon"
 
-	firstPause, longestPause = time.Second, 30 * time.Second
+	firstPause, longestPause = time.Second, v1beta1.LongestPauseSeconds * time.Second
 	// timeoutSlack is how much earlier than the agent the runtime may see the timeout of a call.
 	timeoutSlack = 50 * time.Millisecond
 )

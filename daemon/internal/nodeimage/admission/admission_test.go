@@ -19,7 +19,7 @@ func good(name string) v1beta1.ImageTagSpec {
 	return v1beta1.ImageTagSpec{
 		Tag: name, CreatedAt: new(metav1.NewTime(now)),
 		PullPolicy: &v1beta1.ImageTagPullPolicy{
-			TimeoutSeconds: new(int32(defaultTimeoutSeconds)), BackoffLimit: new(int32(defaultBackoffLimit)), TTLSecondsAfterFinished: new(int32(60)),
+			TimeoutSeconds: new(int32(v1beta1.DefaultTimeoutSeconds)), BackoffLimit: new(int32(v1beta1.DefaultBackoffLimit)), TTLSecondsAfterFinished: new(int32(60)),
 		},
 	}
 }

@@ -10,14 +10,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Defaults of a tag's pullPolicy.
-const (
-	// defaultTimeoutSeconds bounds one attempt.
-	defaultTimeoutSeconds = 600
-	// defaultBackoffLimit is how many attempts follow a failed first one.
-	defaultBackoffLimit = 3
-)
-
 // Default sets absent fields of tags to their defaults, and sorts the tags. It is idempotent.
 func Default(object *v1beta1.NodeImage, now time.Time) {
 	for name := range object.Spec.Images {
@@ -37,9 +29,9 @@ func defaultTag(tag *v1beta1.ImageTagSpec, now time.Time) {
 		tag.PullPolicy = &v1beta1.ImageTagPullPolicy{}
 	}
 	if tag.PullPolicy.TimeoutSeconds == nil {
-		tag.PullPolicy.TimeoutSeconds = new(int32(defaultTimeoutSeconds))
+		tag.PullPolicy.TimeoutSeconds = new(int32(v1beta1.DefaultTimeoutSeconds))
 	}
 	if tag.PullPolicy.BackoffLimit == nil {
-		tag.PullPolicy.BackoffLimit = new(int32(defaultBackoffLimit))
+		tag.PullPolicy.BackoffLimit = new(int32(v1beta1.DefaultBackoffLimit))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -48,15 +49,25 @@ func clean(s Snapshot, p *Plan) map[string]any {
 
 // completions returns the completion times of the rounds of pulling that have one.
 func completions(image *v1beta1.NodeImage) map[tally.Key]time.Time {
-	ended := map[tally.Key]time.Time{}
+	return timesOf(image, func(tag *v1beta1.ImageTagStatus) *metav1.Time { return tag.CompletionTime })
+}
+
+// startTimes returns the start times of the rounds of pulling that have one.
+func startTimes(image *v1beta1.NodeImage) map[tally.Key]time.Time {
+	return timesOf(image, func(tag *v1beta1.ImageTagStatus) *metav1.Time { return tag.StartTime })
+}
+
+func timesOf(image *v1beta1.NodeImage, of func(*v1beta1.ImageTagStatus) *metav1.Time) map[tally.Key]time.Time {
+	times := map[tally.Key]time.Time{}
 	for name := range image.Status.ImageStatuses {
-		for _, tag := range image.Status.ImageStatuses[name].Tags {
-			if tag.CompletionTime != nil {
-				ended[tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}] = tag.CompletionTime.Time
+		for i := range image.Status.ImageStatuses[name].Tags {
+			tag := &image.Status.ImageStatuses[name].Tags[i]
+			if at := of(tag); at != nil {
+				times[tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}] = at.Time
 			}
 		}
 	}
-	return ended
+	return times
 }
 
 // cleanTags returns the tags that stay, and whether they differ from those that are there.
@@ -74,7 +85,7 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 		}
 		round := tally.Key{Image: name, Tag: tag.Tag, Version: tag.Version}
 		if at, ok := ended[round]; ok {
-			left, bounded := timeToLive(&tag, s.Now.Sub(endedAt(s, round, &tag, at)))
+			left, bounded := timeToLive(&tag, s.Now.Sub(seenAt(s.Seen.Ended, round, &tag, at, s.Now)))
 			if bounded && left <= 0 {
 				continue
 			}
@@ -85,18 +96,18 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 	return kept, changed || len(kept) != len(tags)
 }
 
-// endedAt returns since when a result is there, by the manager's clock: since this process first saw it. A process that
-// was started later knows only what the node's clock says, which may be anything: then the end was no earlier than the
-// tag was wanted, and is not to come.
-func endedAt(s Snapshot, round tally.Key, tag *v1beta1.ImageTagSpec, told time.Time) time.Time {
-	if seen, ok := s.Ended[round]; ok {
-		return seen
+// seenAt returns since when something that a node told is there, by the manager's clock: since this process first saw it. A
+// process that was started later knows only what the node's clock says, which may be anything: then it was no earlier than
+// the tag was wanted, and is not to come.
+func seenAt(seen map[tally.Key]time.Time, round tally.Key, tag *v1beta1.ImageTagSpec, told, now time.Time) time.Time {
+	if at, ok := seen[round]; ok {
+		return at
 	}
 	if told.Before(tag.CreatedAt.Time) {
 		told = tag.CreatedAt.Time
 	}
-	if told.After(s.Now) {
-		return s.Now
+	if told.After(now) {
+		return now
 	}
 	return told
 }

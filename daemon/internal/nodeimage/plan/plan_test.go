@@ -112,6 +112,12 @@ func state(name string, phase v1beta1.ImagePullPhase) v1beta1.ImageTagStatus {
 	return v1beta1.ImageTagStatus{Tag: name, Phase: phase}
 }
 
+func begun(name string, ago time.Duration) v1beta1.ImageTagStatus {
+	s := state(name, v1beta1.ImagePulling)
+	s.StartTime = new(metav1.NewTime(now.Add(-ago)))
+	return s
+}
+
 func ended(name string, ago time.Duration) v1beta1.ImageTagStatus {
 	s := state(name, v1beta1.ImageSucceeded)
 	s.CompletionTime = new(metav1.NewTime(now.Add(-ago)))
@@ -310,6 +316,28 @@ func TestPullsThatNobodyReportsAboutAreGivenUp(t *testing.T) {
 		{"a pull may take long", tag("1", asked(time.Hour)), []v1beta1.ImageTagStatus{pulling}, []v1beta1.ImageTagStatus{pulling}, 0},
 		{"a deadline is not over", tag("1", asked(time.Minute), deadline(60)), []v1beta1.ImageTagStatus{pulling}, []v1beta1.ImageTagStatus{pulling}, 10 * time.Minute},
 		{"a deadline is over", tag("1", asked(11*time.Minute), deadline(60)), []v1beta1.ImageTagStatus{pulling}, []v1beta1.ImageTagStatus{late}, 0},
+		{
+			"the deadline counts from the first attempt", tag("1", asked(time.Hour), deadline(60)), []v1beta1.ImageTagStatus{begun("1", time.Minute)},
+			[]v1beta1.ImageTagStatus{begun("1", time.Minute)}, 10 * time.Minute,
+		},
+		{"and is over", tag("1", asked(time.Hour), deadline(60)), []v1beta1.ImageTagStatus{begun("1", 11*time.Minute)}, []v1beta1.ImageTagStatus{func() v1beta1.ImageTagStatus {
+			s := failed("1", MessageDeadline)
+			s.StartTime = begun("1", 11*time.Minute).StartTime
+			return s
+		}()}, 0},
+		{
+			"nothing was pulled while it waited", tag("1", asked(11*time.Minute), deadline(60)), []v1beta1.ImageTagStatus{state("1", v1beta1.ImageWaiting)},
+			[]v1beta1.ImageTagStatus{failed("1", MessageSilent)}, 0,
+		},
+		{
+			"the agent told why nothing was", tag("1", asked(11*time.Minute), deadline(60)),
+			[]v1beta1.ImageTagStatus{func() v1beta1.ImageTagStatus {
+				s := state("1", v1beta1.ImageWaiting)
+				s.Message = "no runtime"
+				return s
+			}()},
+			[]v1beta1.ImageTagStatus{failed("1", "pulling has not begun: no runtime")}, 0,
+		},
 		{"a pull has ended", tag("1", asked(time.Hour), deadline(60)), []v1beta1.ImageTagStatus{ended("1", time.Minute)}, []v1beta1.ImageTagStatus{ended("1", time.Minute)}, 9 * time.Minute},
 	}
 	for _, c := range cases {
@@ -320,6 +348,43 @@ func TestPullsThatNobodyReportsAboutAreGivenUp(t *testing.T) {
 			assert.Equal(t, c.want, got.Status.ImageStatuses["nginx"].Tags)
 			assert.Equal(t, c.wake, got.RequeueAfter)
 			assert.Equal(t, c.has, o.Status.ImageStatuses["nginx"].Tags, "the snapshot is not changed")
+		})
+	}
+}
+
+// A tag waits for its turn as long as others are pulled, and ends when the agent that pulls them is silent.
+func TestATagThatWaitsForItsTurnIsNotGivenUp(t *testing.T) {
+	waiting := state("1", v1beta1.ImageWaiting)
+	long := func(s v1beta1.ImageTagStatus, ago time.Duration) v1beta1.ImageTagStatus {
+		s.StartTime = new(metav1.NewTime(now.Add(-ago)))
+		return s
+	}
+	lost := state("2", v1beta1.ImageFailed)
+	lost.Message, lost.CompletionTime = MessageSilent, new(metav1.NewTime(now.Add(-time.Minute)))
+	cases := []struct {
+		name  string
+		other v1beta1.ImageTagSpec
+		has   v1beta1.ImageTagStatus
+		gone  bool
+		wake  time.Duration
+	}{
+		{"another is pulled", tag("2", asked(3*time.Hour), deadline(7200)), begun("2", time.Hour), false, 70 * time.Minute},
+		{"another is pulled, without a deadline", tag("2", asked(3*time.Hour)), begun("2", 40*time.Minute), false, 11*time.Minute + 30*time.Second},
+		{"another should have ended", tag("2", asked(3*time.Hour), deadline(60)), begun("2", time.Hour), true, 0},
+		{"another began a moment ago", tag("2", asked(3*time.Hour), deadline(60)), begun("2", time.Minute), false, 10 * time.Minute},
+		{"another has ended a moment ago", tag("2", asked(3*time.Hour)), long(ended("2", time.Minute), time.Hour), false, 9 * time.Minute},
+		{"another was given up a moment ago", tag("2", asked(3*time.Hour)), lost, true, 0},
+		{"another began by a clock that is ahead", tag("2", asked(3*time.Hour), deadline(60)), begun("2", -24*time.Hour), false, 11 * time.Minute},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			o := nodeImage(wants(tag("1", asked(2*time.Hour), deadline(60)), c.other), has(waiting, c.has))
+			got := compute(Snapshot{Node: node(), Image: o})
+			require.NotNil(t, got.Status)
+			assert.Equal(t, c.gone, got.Status.ImageStatuses["nginx"].Tags[0].Phase == v1beta1.ImageFailed)
+			if !c.gone {
+				assert.Equal(t, c.wake, got.RequeueAfter)
+			}
 		})
 	}
 }

@@ -6,6 +6,8 @@ const (
 	MessageSilent = "node has not responded for a long time"
 	// MessageDeadline says that activeDeadlineSeconds have passed.
 	MessageDeadline = "pulling exceeds the activeDeadlineSeconds"
+	// MessageNotBegun says that the agent has not begun for longer than the pull may take. Its own reason follows.
+	MessageNotBegun = "pulling has not begun"
 )
 
 // EventFailed is the reason of events about pulls that failed.
@@ -16,6 +18,6 @@ const WaitNodeReady = "NodeReady"
 
 // Messages and Reasons are all that users read of this package.
 var (
-	Messages = []string{MessageSilent, MessageDeadline}
+	Messages = []string{MessageSilent, MessageDeadline, MessageNotBegun}
 	Reasons  = []string{EventFailed, WaitNodeReady}
 )

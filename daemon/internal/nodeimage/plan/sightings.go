@@ -11,34 +11,63 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-// Sightings are when this process first saw that pulls had ended, by its own clock. They may be lost. It is safe for
+// Sightings are when this process first saw pulls begin and end, by its own clock. They may be lost. It is safe for
 // concurrent use.
 type Sightings struct {
-	rounds memory.Objects[map[tally.Key]time.Time]
+	rounds memory.Objects[map[tally.Key]sighting]
 }
 
-// See notes a look at a NodeImage, and returns when this process first saw each of its results. A result that was there
-// at the first look is left out.
-func (s *Sightings) See(image *v1beta1.NodeImage, now time.Time) map[tally.Key]time.Time {
-	ended, first := completions(image), map[tally.Key]time.Time{}
-	s.rounds.Change(memory.KeyOf(image), func(before map[tally.Key]time.Time) (map[tally.Key]time.Time, bool) {
-		// The zero time stands for a round that is not over, and the absence of one for a result that was there before.
-		next := map[tally.Key]time.Time{}
+// sighting is what was seen of one round of pulling. A zero time stands for what is not there yet, and early for what was
+// there at the first look.
+type sighting struct{ began, ended time.Time }
+
+// Seen are sightings of one NodeImage.
+type Seen struct {
+	// Began and Ended are when this process first saw a pull that had begun or ended. What was there at its first look is
+	// left out, unless the node's clock claims that it is to come.
+	Began, Ended map[tally.Key]time.Time
+}
+
+// See notes a look at a NodeImage, and returns when this process first saw each of its pulls begin and end.
+func (s *Sightings) See(image *v1beta1.NodeImage, now time.Time) Seen {
+	began, ended := startTimes(image), completions(image)
+	seen := Seen{Began: map[tally.Key]time.Time{}, Ended: map[tally.Key]time.Time{}}
+	s.rounds.Change(memory.KeyOf(image), func(before map[tally.Key]sighting) (map[tally.Key]sighting, bool) {
+		next := map[tally.Key]sighting{}
 		for round := range tally.Wanted(&image.Spec) {
-			_, over := ended[round]
-			at, known := before[round]
-			switch {
-			case !over:
-				next[round] = time.Time{}
-			case known && at.IsZero():
-				next[round], first[round] = now, now
-			case known:
-				next[round], first[round] = at, at
-			}
+			known, looked := before[round]
+			known.began = firstSeen(known.began, began, round, looked, now)
+			known.ended = firstSeen(known.ended, ended, round, looked, now)
+			next[round] = known
+			note(seen.Began, round, known.began)
+			note(seen.Ended, round, known.ended)
 		}
 		return next, len(next) > 0
 	})
-	return first
+	return seen
+}
+
+// early stands for what was there at the first look.
+var early = time.Unix(0, 1)
+
+// firstSeen returns the sighting of one of the times that a node has told.
+func firstSeen(known time.Time, told map[tally.Key]time.Time, round tally.Key, looked bool, now time.Time) time.Time {
+	at, there := told[round]
+	switch {
+	case !there:
+		return time.Time{}
+	case !known.IsZero():
+		return known
+	case looked || at.After(now):
+		return now
+	}
+	return early
+}
+
+func note(times map[tally.Key]time.Time, round tally.Key, at time.Time) {
+	if !at.IsZero() && !at.Equal(early) {
+		times[round] = at
+	}
 }
 
 // Forget drops what is known of a NodeImage that is gone.

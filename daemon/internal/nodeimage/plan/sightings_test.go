@@ -22,7 +22,7 @@ func TestTheTimeToLiveHasOneClock(t *testing.T) {
 				})
 				seen := &Sightings{}
 				stays := func(after time.Duration) bool {
-					s := Snapshot{Name: "n1", Node: node(), Image: o, Now: now.Add(after), Ended: seen.See(o, now.Add(after))}
+					s := Snapshot{Name: "n1", Node: node(), Image: o, Now: now.Add(after), Seen: seen.See(o, now.Add(after))}
 					return clean(s, &Plan{})["app"] == nil && len(clean(s, &Plan{})) == 0
 				}
 				assert.True(t, stays(0))
@@ -46,9 +46,9 @@ func TestTheTimeToLiveHasOneClock(t *testing.T) {
 func TestSightingsAreOfOneObject(t *testing.T) {
 	seen, o := &Sightings{}, nodeImage()
 	o.Spec.Images = map[string]v1beta1.ImageSpec{"app": {Tags: []v1beta1.ImageTagSpec{{Tag: "1"}}}}
-	assert.Empty(t, seen.See(o, now))
+	assert.Empty(t, seen.See(o, now).Ended)
 	o.Status.ImageStatuses = map[string]v1beta1.ImageStatus{"app": {Tags: []v1beta1.ImageTagStatus{{Tag: "1", CompletionTime: new(metav1.NewTime(now))}}}}
-	assert.Len(t, seen.See(o, now), 1)
+	assert.Len(t, seen.See(o, now).Ended, 1)
 	o.UID = "another"
-	assert.Empty(t, seen.See(o, now), "it was there at the first look")
+	assert.Empty(t, seen.See(o, now).Ended, "it was there at the first look")
 }

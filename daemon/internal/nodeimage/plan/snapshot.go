@@ -9,7 +9,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
 // Job is an ImagePullJob. One of the same name that was made later is another.
@@ -31,8 +30,8 @@ type Snapshot struct {
 	// Secrets tells which secrets of references without a mode exist. Nothing is known of a secret that is not in the
 	// map.
 	Secrets map[types.NamespacedName]bool
-	// Ended is when this process first saw results that were not there at its first look.
-	Ended map[tally.Key]time.Time
+	// Seen is when this process first saw pulls begin and end.
+	Seen Seen
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
 	// Refusals are what the server has refused before.

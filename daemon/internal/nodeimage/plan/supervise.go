@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,22 +15,20 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-// agentTimeout is how much longer than its own deadline a pull may go without a report of the agent.
-const agentTimeout = 10 * time.Minute
-
 // supervise gives up pulls whose end no agent has reported, removes the states of what is not in the spec, and counts
 // anew.
 func supervise(s Snapshot, p *Plan) {
 	after := s.Image.DeepCopy()
 	dropLeftovers(after)
+	a := watchAgent(s)
 	for _, name := range slices.Sorted(maps.Keys(after.Spec.Images)) {
-		superviseImage(p, s.Now, after, name)
+		superviseImage(p, a, after, name)
 	}
 	tally.Count(after)
 	p.Status = &after.Status
 }
 
-func superviseImage(p *Plan, now time.Time, after *v1beta1.NodeImage, name string) {
+func superviseImage(p *Plan, a agent, after *v1beta1.NodeImage, name string) {
 	states := after.Status.ImageStatuses[name].Tags
 	at := make(map[string]int, len(states))
 	for i := range states {
@@ -43,15 +40,19 @@ func superviseImage(p *Plan, now time.Time, after *v1beta1.NodeImage, name strin
 		if told {
 			state = &states[i]
 		}
-		message := reasonToGiveUp(p, now, &tag, state)
-		if message == "" {
+		limit, message := a.patience(name, &tag, state)
+		switch left := limit.Sub(a.Now); {
+		case message == "":
+			continue
+		case left > 0:
+			wake(p, left)
 			continue
 		}
 		if !told {
 			states = append(states, v1beta1.ImageTagStatus{Tag: tag.Tag, Version: tag.Version})
 			state = &states[len(states)-1]
 		}
-		state.Phase, state.Message, state.CompletionTime = v1beta1.ImageFailed, message, new(metav1.NewTime(now))
+		state.Phase, state.Message, state.CompletionTime = v1beta1.ImageFailed, message, new(metav1.NewTime(a.Now))
 		p.Failures = append(p.Failures, Failure{Image: imageref.Ref{Name: name, Tag: tag.Tag}, Message: message, Owners: tag.OwnerReferences})
 	}
 	if len(states) > 0 {
@@ -65,27 +66,6 @@ func setStates(status *v1beta1.NodeImageStatus, image string, states []v1beta1.I
 		status.ImageStatuses = map[string]v1beta1.ImageStatus{}
 	}
 	status.ImageStatuses[image] = v1beta1.ImageStatus{Tags: states}
-}
-
-// reasonToGiveUp returns why the pull of a tag is given up, or "". The state is that of this round, nil before the
-// agent has reported any.
-func reasonToGiveUp(p *Plan, now time.Time, tag *v1beta1.ImageTagSpec, state *v1beta1.ImageTagStatus) string {
-	if tag.CreatedAt == nil {
-		return ""
-	}
-	limit, message := agentTimeout, MessageSilent
-	if state != nil {
-		if state.CompletionTime != nil || tag.PullPolicy == nil || tag.PullPolicy.ActiveDeadlineSeconds == nil {
-			return ""
-		}
-		limit, message = action.Seconds(*tag.PullPolicy.ActiveDeadlineSeconds)+agentTimeout, MessageDeadline
-	}
-	left := tag.CreatedAt.Add(limit).Sub(now)
-	if left > 0 {
-		wake(p, left)
-		return ""
-	}
-	return message
 }
 
 // dropLeftovers removes the states of rounds that the spec does not ask for.

@@ -13,11 +13,6 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-const (
-	defaultTimeout = 600 * time.Second
-	defaultBackoff = 3
-)
-
 // Compute makes the plan of a snapshot.
 func Compute(s Snapshot) Plan {
 	p := newPass(s)
@@ -95,7 +90,7 @@ func byTag(states []v1beta1.ImageTagStatus) map[string]*v1beta1.ImageTagStatus {
 // newRequest reads spec.images[].tags[].pullPolicy. Objects written without the webhook lack defaults.
 func newRequest(id ID, spec *v1beta1.ImageTagSpec, image *v1beta1.ImageSpec) PullRequest {
 	r := PullRequest{
-		ID: id, Timeout: defaultTimeout, Attempts: defaultBackoff + 1,
+		ID: id, Timeout: v1beta1.DefaultTimeoutSeconds * time.Second, Attempts: v1beta1.DefaultBackoffLimit + 1,
 		Always:  spec.ImagePullPolicy == v1beta1.PullAlways,
 		Secrets: image.PullSecrets, Sandbox: image.SandboxConfig, Owners: spec.OwnerReferences,
 	}
