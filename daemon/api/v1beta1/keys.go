@@ -38,6 +38,8 @@ const (
 	// SecretModesAnnotation is set on a v1alpha1 NodeImage. It is the JSON object of the modes of pull secrets, by
 	// image and then by "namespace/name".
 	SecretModesAnnotation = "apps.kruise.io/nodeimage-secret-modes"
+	// DiskPressureAnnotation is "true" while the node has condition DiskPressure. Its agent begins no pull then.
+	DiskPressureAnnotation = "apps.kruise.io/disk-pressure"
 )
 
 // Label of nodes that no agent runs on.

@@ -42,6 +42,12 @@ func TestNodeImagesFollowNodes(t *testing.T) {
 		assert.Equal(collect, "b", image.Labels["zone"])
 	})
 
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue})
+	require.NoError(t, c.Status().Update(t.Context(), node))
+	eventually(t, c, "old", func(collect *assert.CollectT, image *v1beta1.NodeImage) {
+		assert.Equal(collect, "true", image.Annotations[v1beta1.DiskPressureAnnotation])
+	})
+
 	require.NoError(t, c.Delete(t.Context(), node))
 	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "old"}, &v1beta1.NodeImage{})))
@@ -49,7 +55,7 @@ func TestNodeImagesFollowNodes(t *testing.T) {
 	for _, name := range []string{"young", "virtual"} {
 		assert.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: name}, &v1beta1.NodeImage{})), name)
 	}
-	assert.Equal(t, map[string]int{"create nodeimages": 1, "patch nodeimages": 1, "delete nodeimages": 1}, audit.Writes(t, userAgent))
+	assert.Equal(t, map[string]int{"create nodeimages": 1, "patch nodeimages": 2, "delete nodeimages": 1}, audit.Writes(t, userAgent))
 }
 
 // A heartbeat changes nothing for a NodeImage.

@@ -69,7 +69,7 @@ func nodeChanges() predicate.Predicate {
 			}
 			_, wasReady := plan.ReadySince(before)
 			_, isReady := plan.ReadySince(after)
-			return wasReady != isReady || !maps.Equal(before.Labels, after.Labels) ||
+			return wasReady != isReady || plan.HasDiskPressure(before) != plan.HasDiskPressure(after) || !maps.Equal(before.Labels, after.Labels) ||
 				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) || before.UID != after.UID
 		},
 	}

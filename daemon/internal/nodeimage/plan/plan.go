@@ -75,6 +75,13 @@ func ReadySince(node *corev1.Node) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// HasDiskPressure reports whether the node lacks space for images.
+func HasDiskPressure(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeDiskPressure && c.Status == corev1.ConditionTrue
+	})
+}
+
 // create creates the NodeImage of a node that has been ready for CreationDelay.
 func create(s Snapshot, p *Plan) {
 	if hasGone(s.Node) || IsVirtual(s.Node) {
@@ -120,7 +127,7 @@ func keep(s Snapshot, p *Plan) {
 		verb = action.PatchSpec
 	}
 	p.Add(action.Step{Name: "keep", Actions: []action.Action{{
-		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "labels follow the node, what is over is dropped",
+		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "metadata follows the node, what is over is dropped",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: body}},
 	}}})
 	if p.Empty() { // it was refused and waits: pulls have their ends all the same
@@ -128,7 +135,7 @@ func keep(s Snapshot, p *Plan) {
 	}
 }
 
-// metadata returns the changes of labels and owner references that follow the node.
+// metadata returns the changes of labels, annotations and owner references that follow the node.
 func metadata(s Snapshot) map[string]any {
 	meta := map[string]any{}
 	if hasGone(s.Node) {
@@ -136,6 +143,12 @@ func metadata(s Snapshot) map[string]any {
 	}
 	if labels := labelChanges(s.Image.Labels, s.Node.Labels); len(labels) > 0 {
 		meta["labels"] = labels
+	}
+	if _, told := s.Image.Annotations[v1beta1.DiskPressureAnnotation]; told != HasDiskPressure(s.Node) {
+		meta["annotations"] = map[string]any{v1beta1.DiskPressureAnnotation: nil}
+		if !told {
+			meta["annotations"] = map[string]any{v1beta1.DiskPressureAnnotation: "true"}
+		}
 	}
 	owner := ownedBy(s.Node)
 	if !slices.Contains(s.Image.OwnerReferences, owner) {

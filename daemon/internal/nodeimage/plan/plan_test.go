@@ -42,6 +42,14 @@ func readyFor(d time.Duration) func(*corev1.Node) {
 
 func notReady(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
 
+func pressed(n *corev1.Node) {
+	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue})
+}
+
+func toldPressed(o *v1beta1.NodeImage) {
+	o.Annotations = map[string]string{"apps.kruise.io/disk-pressure": "true"}
+}
+
 func virtual(n *corev1.Node) { n.Labels[v1beta1.NodeTypeLabel] = v1beta1.VirtualKubelet }
 
 // nodeImage returns the NodeImage of the node, with nothing to do about it.
@@ -202,6 +210,15 @@ func TestMetadataFollowsTheNode(t *testing.T) {
 			map[string]any{"labels": map[string]any{"zone": "b", "new": "", "old": nil}},
 		},
 		{"the mark of objects for tests stays", node(), nodeImage(fake), nil},
+		{
+			"the node lacks space", node(pressed), nodeImage(),
+			map[string]any{"annotations": map[string]any{"apps.kruise.io/disk-pressure": "true"}},
+		},
+		{"it is told that the node lacks space", node(pressed), nodeImage(toldPressed), nil},
+		{
+			"the node has space again", node(), nodeImage(toldPressed),
+			map[string]any{"annotations": map[string]any{"apps.kruise.io/disk-pressure": nil}},
+		},
 		{
 			"owned by nobody", node(), nodeImage(func(o *v1beta1.NodeImage) { o.OwnerReferences = nil }),
 			map[string]any{"ownerReferences": []metav1.OwnerReference{owner}},

@@ -36,6 +36,7 @@ type world struct {
 	slots   int
 	now     time.Time
 	runtime bool
+	pressed bool // the node lacks space
 	version int64
 	agents  int // that have begun so far
 	pulled  map[plan.ID]int
@@ -67,7 +68,7 @@ func TestPullsKeepTheirInvariants(t *testing.T) {
 func (w *world) happen() {
 	w.now = w.now.Add(time.Second)
 	name, tag := fmt.Sprintf("app%d", w.random.IntN(3)), fmt.Sprintf("v%d", w.random.IntN(3))
-	switch w.random.IntN(9) {
+	switch w.random.IntN(10) {
 	case 0, 1:
 		w.want(name, tag)
 	case 2:
@@ -82,6 +83,12 @@ func (w *world) happen() {
 		if w.random.IntN(3) == 0 {
 			w.agents++
 			w.pulls, w.memory, w.tries = nil, &refusals.Tracker{}, simulate.Tries{}
+		}
+	case 9:
+		w.pressed = !w.pressed
+		w.image.Annotations = map[string]string{}
+		if w.pressed {
+			w.image.Annotations[v1beta1.DiskPressureAnnotation] = "true"
 		}
 	case 8:
 		w.refuses = w.random.IntN(4) > 0
@@ -212,6 +219,7 @@ func (w *world) follow(todo *plan.Plan) {
 		w.pulled[id]++
 		assert.LessOrEqual(w.t, w.pulled[id], w.agents, "%v is pulled again", id)
 		assert.True(w.t, w.runtime, "%v begins without a runtime", id)
+		assert.False(w.t, w.pressed, "%v begins on a node without space", id)
 		assert.False(w.t, w.gaveUp[id], "%v begins after the manager gave it up", id)
 	}
 }
@@ -278,7 +286,7 @@ func compare(a, b string) int {
 // settle lets all pulls end with nothing else happening: all tags finish, which is told within a minute, and
 // nothing is left in memory.
 func (w *world) settle() {
-	w.runtime, w.refuses = true, false
+	w.runtime, w.refuses, w.pressed, w.image.Annotations = true, false, false, nil
 	for range 60 {
 		w.now = w.now.Add(time.Second)
 		w.end()

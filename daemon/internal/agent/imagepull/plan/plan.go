@@ -133,10 +133,9 @@ func (p *pass) dropUnwanted() {
 }
 
 // fillSlots gives free slots to queued pulls: to the namespace that holds the fewest, and first in first out. A namespace
-// gets a second slot once each that waits has one. Nothing starts without a runtime: an attempt that cannot succeed would
-// be wasted.
+// gets a second slot once each that waits has one. Nothing starts while there is an obstacle.
 func (p *pass) fillSlots() {
-	if p.NoRuntime != "" {
+	if p.obstacle() != "" {
 		return
 	}
 	namespaces, held, taken := p.namespaces(), map[string]int{}, 0
@@ -154,6 +153,18 @@ func (p *pass) fillSlots() {
 		p.plan.Start = append(p.plan.Start, next)
 	}
 }
+
+// obstacle returns why no pull begins; empty if one may. An attempt without a runtime would be wasted. What a node under
+// pressure pulls has the kubelet evict pods.
+func (p *pass) obstacle() string {
+	if p.NoRuntime == "" && p.Image != nil && p.Image.Annotations[v1beta1.DiskPressureAnnotation] != "" {
+		return MessageDiskPressure
+	}
+	return p.NoRuntime
+}
+
+// MessageDiskPressure is the message of tags that wait until the node has space.
+const MessageDiskPressure = "the node has condition DiskPressure: pulls begin when it has space"
 
 // namespaces returns for whom images are pulled: the namespace of the first object that wants a tag, empty for one that
 // nobody's name is on.

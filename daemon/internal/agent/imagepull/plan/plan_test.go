@@ -179,6 +179,23 @@ func TestNothingBeginsWithoutARuntime(t *testing.T) {
 	assert.Empty(t, states(p)[0].Message)
 }
 
+// What a node under pressure pulls has the kubelet evict pods. Pulls under way go on: what they have pulled is on the disk.
+func TestNothingBeginsUnderDiskPressure(t *testing.T) {
+	s := plan.Snapshot{Image: image(wanted("a", 1), wanted("b", 1)), Pulls: []plan.Pull{{ID: id("b", 1), State: plan.Running, StartTime: at(-9)}}}
+	s.Image.Annotations = map[string]string{"apps.kruise.io/disk-pressure": "true"}
+	p := compute(t, s)
+	assert.Empty(t, p.Start)
+	assert.Empty(t, p.Stop)
+	assert.Equal(t, []v1beta1.ImageTagStatus{
+		{Tag: "a", Version: 1, Phase: v1beta1.ImageWaiting, Message: "the node has condition DiskPressure: pulls begin when it has space"},
+		{Tag: "b", Version: 1, Phase: v1beta1.ImagePulling, StartTime: at(-9)},
+	}, states(p))
+	assert.Equal(t, v1beta1.SyncSucceeded, p.Status.FirstSyncStatus.Status, "the agent works")
+
+	s.Image.Annotations = nil
+	assert.Equal(t, []plan.ID{id("a", 1)}, compute(t, s).Start)
+}
+
 func TestOrdersFollowThePullPolicy(t *testing.T) {
 	cases := []struct {
 		name     string

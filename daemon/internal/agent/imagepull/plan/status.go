@@ -29,7 +29,7 @@ func (p *pass) tagStatus(t *tag) v1beta1.ImageTagStatus {
 	if t.finished != nil {
 		return *t.finished.DeepCopy()
 	}
-	state := v1beta1.ImageTagStatus{Tag: t.Tag, Version: t.Version, Phase: v1beta1.ImageWaiting, Message: p.NoRuntime}
+	state := v1beta1.ImageTagStatus{Tag: t.Tag, Version: t.Version, Phase: v1beta1.ImageWaiting, Message: p.obstacle()}
 	pull := p.pulls[t.ID]
 	switch {
 	case pull != nil && pull.State == Ended:
