@@ -287,10 +287,10 @@ func TestARuntimeThatIsAwayCostsNoAttempt(t *testing.T) {
 	n := givenNode(t)
 	n.eventuallyReady()
 	n.runtime.AddRemoteImage("docker.io/library/app:1", simulate.RemoteImage{ID: "sha256:1"})
-	n.runtime.Fail("ListImages", func(context.Context, any) error { return status.Error(codes.Unavailable, "away") })
+	n.runtime.Fail("ImageStatus", func(context.Context, any) error { return status.Error(codes.Unavailable, "away") })
 	n.wantImages(map[string]v1beta1.ImageSpec{"app": tags(tag("1", 1, func(t *v1beta1.ImageTagSpec) { t.PullPolicy.BackoffLimit = new(int32(0)) }))})
-	await.Until(t, func(check *assert.CollectT) { assert.Greater(check, len(n.runtime.Calls("ListImages")), 2) })
-	n.runtime.Fail("ListImages", nil)
+	await.Until(t, func(check *assert.CollectT) { assert.Greater(check, len(n.runtime.Calls("ImageStatus")), 2) })
+	n.runtime.Fail("ImageStatus", nil)
 	n.eventuallyPhases(map[string]v1beta1.ImagePullPhase{"app:1": v1beta1.ImageSucceeded})
 }
 

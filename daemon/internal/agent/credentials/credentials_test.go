@@ -287,6 +287,21 @@ func TestAPluginMayAnswerForOneImage(t *testing.T) {
 	assert.Equal(t, 2, runs())
 }
 
+func TestForgottenAnswersAreAskedForAnew(t *testing.T) {
+	for _, kind := range []string{"Image", "Registry", "Global"} {
+		t.Run(kind, func(t *testing.T) {
+			plugins, _, runs := givenPlugin(t, fmt.Sprintf(response, kind), "")
+			require.Len(t, plugins.For(t.Context(), "a.reg.io/x:1"), 1)
+			plugins.Forget("other.io/x:1")
+			require.Len(t, plugins.For(t.Context(), "a.reg.io/x:1"), 1)
+			assert.Equal(t, 1, runs(), "the plugin is not for that image")
+			plugins.Forget("a.reg.io/x:2")
+			require.Len(t, plugins.For(t.Context(), "a.reg.io/x:1"), 1)
+			assert.Equal(t, 2, runs())
+		})
+	}
+}
+
 func TestAPluginThatFailsCountsAsAbsent(t *testing.T) {
 	for _, answer := range []string{"", "{}", fmt.Sprintf(response, "Moon")} {
 		plugins, _, _ := givenPlugin(t, answer, "")

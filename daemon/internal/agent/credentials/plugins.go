@@ -107,8 +107,7 @@ func (p *Plugins) For(ctx context.Context, image string) []Entry {
 	var all []Entry
 	target := parseLocation(image)
 	for _, one := range p.plugins {
-		matches := slices.ContainsFunc(one.MatchImages, func(glob string) bool { return parseLocation(glob).matches(target) })
-		if !matches {
+		if !one.isFor(target) {
 			continue
 		}
 		entries, err := p.entries(ctx, one, image)
@@ -121,13 +120,36 @@ func (p *Plugins) For(ctx context.Context, image string) []Entry {
 	return all
 }
 
+// Forget drops what the plugins have said of an image.
+func (p *Plugins) Forget(image string) {
+	target := parseLocation(image)
+	for _, one := range p.plugins {
+		if !one.isFor(target) {
+			continue
+		}
+		one.mu.Lock()
+		for _, key := range keysOf(image) {
+			delete(one.answers, key)
+		}
+		one.mu.Unlock()
+	}
+}
+
+// isFor reports whether a plugin is asked for an image.
+func (p *plugin) isFor(image location) bool {
+	return slices.ContainsFunc(p.MatchImages, func(glob string) bool { return parseLocation(glob).matches(image) })
+}
+
+// keysOf returns under what answers for an image may be kept: for all images, for its registry, for its repository.
+func keysOf(image string) []string { return []string{"", registryOf(image), withoutTag(image)} }
+
 // entries returns what a plugin has said, or runs it.
 func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Entry, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	now := p.config.Clock.Now()
 	repository, registry := withoutTag(image), registryOf(image)
-	for _, key := range []string{"", registry, repository} {
+	for _, key := range keysOf(image) {
 		if known, found := one.answers[key]; found && now.Before(known.until) {
 			return known.entries, nil
 		}

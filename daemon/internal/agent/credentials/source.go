@@ -81,6 +81,18 @@ func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.Secret
 	return Match(entries, image), nil
 }
 
+// Forget drops what is remembered of the secrets and of the plugins for an image: the next attempt to pull it asks anew.
+func (s *Source) Forget(image string, secrets []v1beta1.SecretReference) {
+	if s.Plugins != nil {
+		s.Plugins.Forget(image)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ref := range secrets {
+		delete(s.known, ref.Name)
+	}
+}
+
 // read returns a secret; one without entries if there is none or the agent may not use it.
 func (s *Source) read(ctx context.Context, name string) (cachedSecret, error) {
 	now := s.Clock.Now()

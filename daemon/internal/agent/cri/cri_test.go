@@ -263,9 +263,16 @@ func TestPullHandsOverCredentialsAndSandbox(t *testing.T) {
 	assert.Equal(t, "b", request.SandboxConfig.Labels["a"])
 	assert.Equal(t, "node-1", request.SandboxConfig.Metadata.Name)
 
-	images, err := one.Images(t.Context())
+	image, err := one.Image(t.Context(), "reg.io/app@sha256:d")
 	require.NoError(t, err)
-	assert.Equal(t, []cri.Image{{ID: "sha256:1", Digests: []string{"reg.io/app@sha256:d"}}}, images)
+	assert.Equal(t, &cri.Image{ID: "sha256:1"}, image)
+	image, err = one.Image(t.Context(), "reg.io/app:1")
+	require.NoError(t, err)
+	assert.Nil(t, image)
+	fake.Fail("ImageStatus", func(context.Context, any) error { return status.Error(codes.NotFound, "no such image") })
+	image, err = one.Image(t.Context(), "reg.io/app:1")
+	require.NoError(t, err, "some runtimes answer so")
+	assert.Nil(t, image)
 }
 
 func TestARuntimeThatAnswersErrorsIsNotReady(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 const (
 	// callTimeout bounds calls that take a moment; commands get it on top of their own time.
 	callTimeout = 5 * time.Second
-	// slowTimeout bounds lists of images, and what a runtime takes to end a container after its grace: a process with
+	// slowTimeout bounds questions about images, and what a runtime takes to end a container after its grace: a process with
 	// much memory, or one that waits for a disk, is not gone at once. Kubelets wait as long.
 	slowTimeout = 2 * time.Minute
 	// envTimeout bounds the command that prints an environment.
@@ -211,20 +211,25 @@ func (r *Runtime) PodIP(ctx context.Context, sandboxID string) (string, error) {
 	return response.GetStatus().GetNetwork().GetIp(), nil
 }
 
-// Images lists what the runtime keeps.
-func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
+// Image asks for one image by its full reference; nil if the runtime does not have it. Kubelets ask the same before they
+// pull. The answer takes a moment, unlike a list of all images.
+func (r *Runtime) Image(ctx context.Context, reference string) (*Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, slowTimeout)
 	defer cancel()
-	list, err := r.images.ListImages(ctx, &runtimev1.ListImagesRequest{})
-	if err != nil {
-		return nil, r.callFailed("ListImages", err)
+	response, err := r.images.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: reference}})
+	switch {
+	case IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, r.callFailed("ImageStatus", err)
+	case response.GetImage().GetId() == "":
+		return nil, nil
 	}
-	out := make([]Image, len(list.GetImages()))
-	for i, image := range list.GetImages() {
-		out[i] = Image{ID: image.GetId(), Tags: image.GetRepoTags(), Digests: image.GetRepoDigests()}
-	}
-	return out, nil
+	return &Image{ID: response.GetImage().GetId()}, nil
 }
+
+// Works returns why the runtime manages no images now; nil if it does.
+func (r *Runtime) Works(ctx context.Context) error { return r.probeImages(ctx) }
 
 // Pull pulls an image. It takes as long as the context allows. The maps of the request are not kept.
 func (r *Runtime) Pull(ctx context.Context, pull Pull) error {

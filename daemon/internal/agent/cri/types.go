@@ -61,8 +61,6 @@ type Status struct {
 type Image struct {
 	// ID is the digest of the image's configuration.
 	ID string
-	// Tags and Digests are the full references by which the runtime knows the image.
-	Tags, Digests []string
 }
 
 // Pull is a request to pull an image.

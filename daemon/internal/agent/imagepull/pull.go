@@ -39,6 +39,8 @@ type Credentials interface {
 	// For returns the credentials for an image that objects of the namespaces want, the most specific first. None means
 	// that the image is pulled anonymously. An error says nothing about the image.
 	For(ctx context.Context, image string, secrets []v1beta1.SecretReference, namespaces []string) ([]cri.Auth, error)
+	// Forget drops what is remembered of the credentials for an image: with none of them it could be pulled.
+	Forget(image string, secrets []v1beta1.SecretReference)
 }
 
 // puller pulls images into the runtime.
@@ -52,13 +54,11 @@ type puller struct {
 
 // pull tries until an attempt succeeds, the attempts are used up or the deadline is over. It returns the
 // image's ID, or the error of the last attempt. The request is read before every attempt: it may change.
-// Attempts while the runtime is unavailable do not count: their errors do not concern the image. An attempt that was
-// under way when the runtime became unavailable does count.
 func (p *puller) pull(ctx context.Context, started time.Time, request func() plan.PullRequest) (string, error) {
 	pause := firstPause
 	for attempts := 0; ; {
 		id, err := p.attempt(ctx, request(), started)
-		if !notStarted(err) && (!cri.IsUnavailable(err) || p.runtimes.Ready() == nil) {
+		if p.counts(ctx, err) {
 			attempts++
 		}
 		r := request()
@@ -77,6 +77,20 @@ func (p *puller) pull(ctx context.Context, started time.Time, request func() pla
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// counts reports whether a failed attempt is the image's: not one that could not begin, and not one that a runtime failed
+// that does not work. An attempt that was under way when the runtime became unavailable does count, once that is back: the
+// image may have been the cause.
+func (p *puller) counts(ctx context.Context, err error) bool {
+	switch {
+	case err == nil, notStarted(err):
+		return false
+	case cri.IsUnavailable(err):
+		return p.runtimes.Ready() == nil
+	}
+	runtime, notReady := p.runtimes.ForImages()
+	return notReady == nil && runtime.Works(ctx) == nil
 }
 
 func (p *puller) sleep(ctx context.Context, length time.Duration) error {
@@ -125,20 +139,20 @@ func (p *puller) try(ctx context.Context, r plan.PullRequest) (string, error) {
 		return "", err
 	}
 	if !r.Always {
-		id, err := findImage(ctx, runtime, r.Ref)
-		switch {
-		case cri.IsUnavailable(err):
+		id, err := findImage(ctx, runtime, reference, r.Ref)
+		if err != nil {
 			return "", notStartedError{err}
-		case err != nil || id != "":
-			return id, err
+		}
+		if id != "" {
+			return id, nil
 		}
 	}
 	if err := p.pullWithCredentials(ctx, runtime, reference, r); err != nil {
 		return "", err
 	}
-	id, err := findImage(ctx, runtime, r.Ref)
+	id, err := findImage(ctx, runtime, reference, r.Ref)
 	if err == nil && id == "" {
-		err = fmt.Errorf("image %s is pulled, and the container runtime does not list it", r.Ref)
+		err = fmt.Errorf("image %s is pulled, and the container runtime does not know it", r.Ref)
 	}
 	return id, err
 }
@@ -167,6 +181,7 @@ func (p *puller) pullWithCredentials(ctx context.Context, runtime *cri.Runtime, 
 		}
 		troubles = append(troubles, err)
 	}
+	p.credentials.Forget(reference, r.Secrets)
 	return errors.Join(troubles...)
 }
 
@@ -185,21 +200,10 @@ func (p *puller) sandbox(r plan.PullRequest) cri.Sandbox {
 }
 
 // findImage returns the name and ID of an image; empty if the runtime does not have it.
-func findImage(ctx context.Context, runtime *cri.Runtime, want imageref.Ref) (string, error) {
-	images, err := runtime.Images(ctx)
-	if err != nil {
+func findImage(ctx context.Context, runtime *cri.Runtime, reference string, want imageref.Ref) (string, error) {
+	image, err := runtime.Image(ctx, reference)
+	if image == nil {
 		return "", err
 	}
-	for i := range images {
-		names := images[i].Tags
-		if want.IsDigest() {
-			names = images[i].Digests
-		}
-		for _, name := range names {
-			if ref, err := imageref.Parse(name); err == nil && ref == want {
-				return want.Name + "@" + images[i].ID, nil
-			}
-		}
-	}
-	return "", nil
+	return want.Name + "@" + image.ID, nil
 }
