@@ -38,9 +38,9 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	return base.Pass{Object: snap.Request, Plan: todo.Plan, Status: func(action.Failures) client.Object {
+	return base.Pass{Object: snap.Request, Plan: todo.Plan, Status: func(done action.Failures) client.Object {
 		after := snap.Request.DeepCopy()
-		after.Status = todo.Status
+		after.Status = todo.Status(done)
 		return after
 	}}, nil
 }

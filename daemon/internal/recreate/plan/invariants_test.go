@@ -94,7 +94,7 @@ func (w *world) manager(r *v1beta1.ContainerRecreateRequest) {
 		}
 	}
 	if p.Empty() {
-		r.Status = p.Status
+		r.Status = p.Status(action.Failures{})
 	}
 }
 

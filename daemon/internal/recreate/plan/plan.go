@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -46,9 +48,24 @@ type Snapshot struct {
 // Plan is what one pass over a request wants: steps, or a status.
 type Plan struct {
 	action.Plan
-	// Status is the next status. A step on the request changes the version that a status patch would name,
-	// and brings the request back: the status is patched once no such step is done.
-	Status v1beta1.ContainerRecreateRequestStatus
+
+	// A step on the request changes the version that a status patch would name, and brings the request back: the status is
+	// patched once no such step is done.
+	status v1beta1.ContainerRecreateRequestStatus
+	// holding is true if a step takes the pod out of service.
+	holding bool
+}
+
+// Status returns the next status, given what has failed. A pod that may not be taken out of service has its request wait.
+func (p Plan) Status(done action.Failures) v1beta1.ContainerRecreateRequestStatus {
+	next := *p.status.DeepCopy()
+	if text := cmp.Or(done.Budget, done.Blocked, done.UpdateError); p.holding && text != "" {
+		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+			Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(p.Now),
+			Reason: HoldRefused, Message: "the pod cannot be taken out of service: " + text,
+		})
+	}
+	return next
 }
 
 // Open reports whether something is still to be done for a request.
@@ -62,7 +79,7 @@ func Active(r *v1beta1.ContainerRecreateRequest) bool { return Open(r) || hasFin
 // Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := &pass{Snapshot: s, plan: Plan{
-		Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Request.Status.DeepCopy(),
+		Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, status: *s.Request.Status.DeepCopy(),
 	}}
 	if !Open(s.Request) {
 		p.finish()
@@ -128,9 +145,9 @@ func (p *pass) expectsSigns() bool {
 
 // complete ends the request. What is known of its containers stays.
 func (p *pass) complete(message string) {
-	p.plan.Status.Phase = v1beta1.RecreateCompleted
-	p.plan.Status.CompletionTime = new(metav1.NewTime(p.Now))
-	p.plan.Status.Message = message
+	p.plan.status.Phase = v1beta1.RecreateCompleted
+	p.plan.status.CompletionTime = new(metav1.NewTime(p.Now))
+	p.plan.status.Message = message
 	notice := action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventUncompleted, Note: "The request has ended before its containers were recreated: " + message,
 		WithStatus: true,

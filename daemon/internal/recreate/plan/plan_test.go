@@ -215,11 +215,11 @@ func TestCompute(t *testing.T) {
 			assert.Equal(t, c.steps, steps(got), got.String())
 			assert.Equal(t, c.wake, got.RequeueAfter)
 			if c.message == "" {
-				assert.Equal(t, c.request.Status, got.Status)
+				assert.Equal(t, c.request.Status, got.Status(action.Failures{}))
 			} else {
-				assert.Equal(t, v1beta1.RecreateCompleted, got.Status.Phase)
-				assert.Equal(t, c.message, got.Status.Message)
-				assert.Equal(t, metav1.NewTime(at(c.now)), *got.Status.CompletionTime)
+				assert.Equal(t, v1beta1.RecreateCompleted, got.Status(action.Failures{}).Phase)
+				assert.Equal(t, c.message, got.Status(action.Failures{}).Message)
+				assert.Equal(t, metav1.NewTime(at(c.now)), *got.Status(action.Failures{}).CompletionTime)
 				assert.Len(t, got.Notices, 1)
 			}
 			assert.Equal(t, got, plan.Compute(s))
@@ -260,7 +260,7 @@ func TestTheHoldIsSharedWithOthers(t *testing.T) {
 func TestTheGraceBeginsWhenThePodIsHeld(t *testing.T) {
 	grace := func(options ...gen.PodOption) *metav1.Condition {
 		r := request(phase(v1beta1.RecreateRecreating), unready, finalizer)
-		status := plan.Compute(plan.Snapshot{Request: r, Pod: pod(options...), FirstSeen: at(0), LastSign: at(0), Now: at(7)}).Status
+		status := plan.Compute(plan.Snapshot{Request: r, Pod: pod(options...), FirstSeen: at(0), LastSign: at(0), Now: at(7)}).Status(action.Failures{})
 		return meta.FindStatusCondition(status.Conditions, v1beta1.PreRecreateGrace)
 	}
 	assert.Nil(t, grace(gated()), "nobody has taken it out of service yet")
@@ -274,7 +274,7 @@ func TestTheGraceBeginsWhenThePodIsHeld(t *testing.T) {
 	r.Status.Conditions = []metav1.Condition{*held}
 	again := plan.Compute(plan.Snapshot{Request: r, Pod: pod(gated()), FirstSeen: at(0), LastSign: at(0), Now: at(9)})
 	assert.True(t, again.Empty())
-	assert.Equal(t, r.Status.Conditions, again.Status.Conditions, "its time never moves")
+	assert.Equal(t, r.Status.Conditions, again.Status(action.Failures{}).Conditions, "its time never moves")
 }
 
 // The hold is not enough: endpoints follow Ready, which is the kubelet's to write.
@@ -290,8 +290,8 @@ func TestTheGraceBeginsWhenTheKubeletReportsThePodNotReady(t *testing.T) {
 		t.Helper()
 		p := plan.Compute(plan.Snapshot{Request: r, Pod: reported(ready), FirstSeen: at(0), LastSign: at(now), Now: at(now)})
 		require.Empty(t, p.Steps)
-		r.Status = p.Status
-		return meta.FindStatusCondition(p.Status.Conditions, v1beta1.PreRecreateGrace)
+		r.Status = p.Status(action.Failures{})
+		return meta.FindStatusCondition(r.Status.Conditions, v1beta1.PreRecreateGrace)
 	}
 	assert.Nil(t, step(7, corev1.ConditionTrue))
 	began := step(8, corev1.ConditionFalse)
@@ -307,6 +307,33 @@ func TestTheGraceBeginsWhenTheKubeletReportsThePodNotReady(t *testing.T) {
 	r = request(phase(v1beta1.RecreateRecreating), unready, finalizer)
 	assert.Nil(t, step(124, corev1.ConditionTrue))
 	assert.NotNil(t, step(125, corev1.ConditionTrue), "a kubelet that does not answer holds up nobody")
+}
+
+// A budget or a policy may refuse that the pod is taken out of service, for hours.
+func TestARefusedHoldIsTold(t *testing.T) {
+	r := request(phase(v1beta1.RecreateRecreating), unready, finalizer)
+	compute := func(p *corev1.Pod, now int) plan.Plan {
+		return plan.Compute(plan.Snapshot{Request: r, Pod: p, FirstSeen: at(0), LastSign: at(now), Now: at(now)})
+	}
+	first := compute(pod(gated()), 1)
+	require.Len(t, first.Steps, 1)
+	assert.Equal(t, plan.HoldRefused, first.Steps[0].Actions[0].Event.Failed)
+	assert.Empty(t, first.Status(action.Failures{}).Conditions)
+	for name, refused := range map[string]action.Failures{
+		"a budget": {Budget: "no pod may go"}, "a policy": {Blocked: "no pod may go"}, "the server": {UpdateError: "no pod may go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := meta.FindStatusCondition(first.Status(refused).Conditions, v1beta1.PreRecreateGrace)
+			require.NotNil(t, told)
+			assert.Equal(t, []any{metav1.ConditionFalse, plan.HoldRefused, "the pod cannot be taken out of service: no pod may go"}, []any{told.Status, told.Reason, told.Message})
+		})
+	}
+	r.Status = first.Status(action.Failures{Budget: "no pod may go"})
+	second := compute(pod(gated()), 2)
+	assert.Equal(t, r.Status, second.Status(action.Failures{}), "it stays told until the pod is out of service")
+	began := meta.FindStatusCondition(compute(pod(held("["+ours+"]")), 9).Status(action.Failures{UpdateError: "another"}).Conditions, v1beta1.PreRecreateGrace)
+	require.NotNil(t, began)
+	assert.NotEqual(t, plan.HoldRefused, began.Reason)
 }
 
 func TestTheFinalizersOfOthersStay(t *testing.T) {
@@ -344,10 +371,10 @@ func TestSnapshot(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			c.request.Status.Phase = v1beta1.RecreateRecreating
-			assert.Equal(t, c.want, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(0), Now: at(5)}).Status.ContainerStatusSnapshot)
+			assert.Equal(t, c.want, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(0), Now: at(5)}).Status(action.Failures{}).ContainerStatusSnapshot)
 			c.request.Status.Phase = v1beta1.RecreatePending
 			before := c.request.Status.ContainerStatusSnapshot
-			assert.Equal(t, before, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(0), Now: at(5)}).Status.ContainerStatusSnapshot)
+			assert.Equal(t, before, plan.Compute(plan.Snapshot{Request: c.request, Pod: c.pod, FirstSeen: at(0), LastSign: at(0), Now: at(5)}).Status(action.Failures{}).ContainerStatusSnapshot)
 		})
 	}
 }

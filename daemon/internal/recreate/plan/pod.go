@@ -43,13 +43,13 @@ func (p *pass) hold() {
 		}
 		if left := podstate.UnreadyIn(p.Pod, gate, p.Now); left > 0 {
 			p.plan.RequeueWithin(left)
-			if !began {
+			if meta.FindStatusCondition(p.plan.status.Conditions, v1beta1.PreRecreateGrace) == nil {
 				return
 			}
 			grace.Status, grace.Message = metav1.ConditionFalse, "the kubelet reports the pod ready"
 		}
 	}
-	meta.SetStatusCondition(&p.plan.Status.Conditions, grace)
+	meta.SetStatusCondition(&p.plan.status.Conditions, grace)
 }
 
 // stopsBegan reports whether the agent has gone on to the containers: it has seen the time pass.
@@ -68,7 +68,9 @@ func (p *pass) takeOut() bool {
 	}
 	c := p.change()
 	lifecycle.AddNotReadyKey(c, userAgent, p.key())
-	return p.patchPod(c, stepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped") || !marked
+	event := &action.Event{Failed: HoldRefused, FailedNote: "Pod " + p.Pod.Name + " cannot be taken out of service before its containers are stopped: "}
+	p.plan.holding = p.patchPod(c, stepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped", event) || !marked
+	return p.plan.holding
 }
 
 // release gives the pod back, and reports whether it has to. A pod of another UID was never held.
@@ -78,19 +80,19 @@ func (p *pass) release() bool {
 	}
 	c := p.change()
 	lifecycle.RemoveNotReadyKey(c, userAgent, p.key())
-	return p.patchPod(c, stepRelease, "Finished", "the request is over and holds the pod no longer")
+	return p.patchPod(c, stepRelease, "Finished", "the request is over and holds the pod no longer", nil)
 }
 
 func (p *pass) change() *action.PodChange {
 	return action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 }
 
-func (p *pass) patchPod(c *action.PodChange, step, reason, message string) bool {
+func (p *pass) patchPod(c *action.PodChange, step, reason, message string, event *action.Event) bool {
 	if c.Empty() {
 		return false
 	}
 	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: reason, Message: message,
+		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: reason, Message: message, Event: event,
 	}}})
 	return true
 }
@@ -112,7 +114,7 @@ func (p *pass) observe() {
 		}
 	}
 	if len(snapshot) > 0 {
-		p.plan.Status.ContainerStatusSnapshot = snapshot
+		p.plan.status.ContainerStatusSnapshot = snapshot
 	}
 }
 

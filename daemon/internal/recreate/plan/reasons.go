@@ -17,8 +17,11 @@ const (
 // EventUncompleted is the reason of the event on a request that has ended before its containers were recreated.
 const EventUncompleted = "RecreateNotCompleted"
 
+// HoldRefused is the reason of condition PreRecreateGrace, and of the event, while the pod may not be taken out of service.
+const HoldRefused = "HoldRefused"
+
 // Messages and Reasons are all that users read of this package.
 var (
 	Messages = []string{MessagePodGone, MessagePodOver, MessageNoAnswer, MessageDeadline}
-	Reasons  = []string{EventUncompleted, v1beta1.PreRecreateGrace}
+	Reasons  = []string{EventUncompleted, v1beta1.PreRecreateGrace, HoldRefused}
 )
