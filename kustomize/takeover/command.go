@@ -46,7 +46,8 @@ Without a feature it ends all takeovers; with features OpenKruise stays until th
 A run that was interrupted goes on when you repeat the command. Settings of the last run are remembered, as by
 "flotilla install". "flotilla status" shows what has begun and not ended.
 
---dry-run shows what would change and what cannot be had, and writes nothing. The exit code is 3 when a pod changed.
+--dry-run shows what would change and what cannot be had, and writes nothing. A pod that changed is told with who did it, and does
+not end the run; the exit code is 3 then.
 
 "all" stands for every feature but daemon: OpenKruise's node agent and Flotilla's would both act on a node.`,
 		Example: `  flotilla takeover all --dry-run

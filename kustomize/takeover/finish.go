@@ -71,7 +71,7 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	if err := mayFinish(ctx, all); err != nil {
 		return err
 	}
-	pods, err := podsNow(ctx, cluster)
+	pods, err := t.podsNow(ctx, cluster)
 	if err != nil {
 		return err
 	}
@@ -88,14 +88,19 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	}
 	if len(waiting) > 0 {
 		fmt.Fprintf(t.streams.Out, "OpenKruise stays until %s is taken over for good, too: flotilla takeover --finish\n", strings.Join(waiting, ", "))
-		return t.verify(ctx, cluster, pods)
+		return t.answer(ctx, cluster, pods)
 	}
 	if err := without(ctx, all); err != nil {
 		return fmt.Errorf("%w; run the command again", err)
 	}
 	fmt.Fprintln(t.streams.Out, "OpenKruise's manager, node agent and webhooks are gone; all CRDs and objects stay. If a tool manages OpenKruise, such as Helm, remove it there, too")
 	fmt.Fprintln(t.streams.Out, "the node agent of Flotilla: flotilla install daemon")
-	return t.verify(ctx, cluster, pods)
+	return t.answer(ctx, cluster, pods)
+}
+
+func (t *takeover) answer(ctx context.Context, cluster *apply.Cluster, pods sight) error {
+	changes, err := t.verify(ctx, cluster, pods)
+	return errors.Join(err, verdict(changes))
 }
 
 // ending returns the features whose takeover is to be ended.

@@ -3,6 +3,8 @@ package takeover
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,7 +71,7 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 		}
 	}
 	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: its rights, manager and webhooks in namespace %s", feature, install.Namespace))
-	plan.Limits = limits(feature)
+	plan.Limits = append(limits(feature), keepers(world)...)
 	return plan, nil
 }
 
@@ -119,9 +121,20 @@ func limits(feature string) []string {
 	}
 	lines = append(lines,
 		"OpenKruise's manager goes on trying and logs each refusal",
-		"requests in another version than the stored one fail from the new CRD until the new manager is ready",
-		"who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then")
+		"requests in another version than the stored one fail from the new CRD until the new manager is ready")
 	return lines
+}
+
+// keepers tells who undoes a takeover.
+func keepers(world World) []string {
+	objects := slices.Concat(world.Managers, world.Configurations)
+	for _, name := range slices.Sorted(maps.Keys(world.CRDs)) {
+		objects = append(objects, world.CRDs[name])
+	}
+	if found := openkruise.Keepers(objects...); len(found) > 0 {
+		return found
+	}
+	return []string{"who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then"}
 }
 
 // print tells people what would change.

@@ -2,6 +2,7 @@ package takeover
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -229,8 +230,13 @@ func TestPodsAreCompared(t *testing.T) {
 		}, nil},
 		{"a label", func(p *unstructured.Unstructured) *unstructured.Unstructured {
 			p.SetLabels(map[string]string{"a": "c"})
+			p.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "before", Operation: metav1.ManagedFieldsOperationUpdate},
+				{Manager: "kubectl-label", Operation: metav1.ManagedFieldsOperationUpdate},
+				{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status"},
+			})
 			return p
-		}, []string{"shop/a was written"}},
+		}, []string{"shop/a was written by kubectl-label"}},
 		{"an image", func(p *unstructured.Unstructured) *unstructured.Unstructured {
 			p.Object["spec"] = map[string]any{"image": "b"}
 			return p
@@ -238,16 +244,29 @@ func TestPodsAreCompared(t *testing.T) {
 		{"a restart", func(*unstructured.Unstructured) *unstructured.Unstructured {
 			p := pod(t, "a", "status: {containerStatuses: [{name: main, restartCount: 1, containerID: y}]}")
 			return &p
-		}, []string{"shop/a: container main was restarted"}},
-		{"a deletion", func(*unstructured.Unstructured) *unstructured.Unstructured { return nil }, []string{"shop/a is gone"}},
+		}, []string{"shop/a: container main was restarted: Killing by kubelet: Stopping container main"}},
+		{"a deletion", func(*unstructured.Unstructured) *unstructured.Unstructured { return nil }, []string{"shop/a is gone: Killing by kubelet: Stopping container main"}},
+		{"a deletion that has begun", func(p *unstructured.Unstructured) *unstructured.Unstructured {
+			p.SetDeletionTimestamp(new(metav1.Now()))
+			p.SetDeletionGracePeriodSeconds(new(int64(30)))
+			return p
+		}, []string{"shop/a is being deleted: Killing by kubelet: Stopping container main"}},
 		{"another pod", func(*unstructured.Unstructured) *unstructured.Unstructured {
 			p := pod(t, "b", life)
 			return &p
-		}, []string{"shop/a is gone"}},
+		}, []string{"shop/a is gone: Killing by kubelet: Stopping container main"}},
+	}
+	events := []unstructured.Unstructured{
+		event(t, "{uid: a, namespace: shop}", "10:00:02", "Killing", "kubelet", "Stopping container main"),
+		event(t, "{uid: a, namespace: shop}", "10:00:01", "Started", "kubelet", "Started container main"),
+		event(t, "{uid: set, namespace: shop}", "10:00:03", "SuccessfulDelete", "kruise", "deleted pod shop/a-1 of b-a and a1"),
+		event(t, "{uid: set, namespace: other}", "10:00:03", "SuccessfulDelete", "kruise", "deleted pod a"),
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			was, err := remember([]unstructured.Unstructured{pod(t, "a", life)})
+			before := pod(t, "a", life)
+			before.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "before", Operation: metav1.ManagedFieldsOperationUpdate}})
+			was, err := remember([]unstructured.Unstructured{before})
 			require.NoError(t, err)
 			require.Len(t, was, 1)
 			p := pod(t, "a", life)
@@ -258,7 +277,7 @@ func TestPodsAreCompared(t *testing.T) {
 			is, err := remember(pods)
 			require.NoError(t, err)
 
-			assert.Equal(t, c.want, changed(was, is))
+			assert.Equal(t, c.want, changed(was, is, events))
 		})
 	}
 	other := pod(t, "a", life)
@@ -266,6 +285,22 @@ func TestPodsAreCompared(t *testing.T) {
 	others, err := remember([]unstructured.Unstructured{other})
 	require.NoError(t, err)
 	assert.Empty(t, others, "pods of other kinds are not looked at")
+}
+
+// A pod that is gone is told of by its owner, too.
+func TestTheOwnerTellsWhyAPodIsGone(t *testing.T) {
+	was, err := remember([]unstructured.Unstructured{pod(t, "a", "")})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"shop/a is gone: SuccessfulDelete by kruise: deleted pod a, which is old"}, changed(was, nil, []unstructured.Unstructured{
+		event(t, "{uid: set, namespace: shop}", "10:00:00", "SuccessfulDelete", "kruise", "deleted pod a, which is old"),
+	}))
+	assert.Equal(t, []string{"shop/a is gone"}, changed(was, nil, nil))
+}
+
+func event(t *testing.T, about, at, reason, by, message string) unstructured.Unstructured {
+	t.Helper()
+	return *object(t, fmt.Sprintf("{apiVersion: v1, kind: Event, involvedObject: %s, lastTimestamp: '2030-01-01T%sZ', reason: %s, source: {component: %s}, message: '%s'}",
+		about, at, reason, by, message))
 }
 
 func TestPlansSayWhatChangesAndWhatCannotBeHad(t *testing.T) {
@@ -276,7 +311,7 @@ func TestPlansSayWhatChangesAndWhatCannotBeHad(t *testing.T) {
 	old := object(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: workloadspreads.apps.kruise.io}
+metadata: {name: workloadspreads.apps.kruise.io, annotations: {meta.helm.sh/release-name: kruise, meta.helm.sh/release-namespace: default}}
 spec: {versions: [{name: v1alpha1, storage: true}]}`)
 	world := World{
 		Account:  "system:serviceaccount:kruise-system:kruise-manager",
@@ -303,7 +338,7 @@ spec: {versions: [{name: v1alpha1, storage: true}]}`)
   what cannot be had:
     OpenKruise's manager goes on trying and logs each refusal
     requests in another version than the stored one fail from the new CRD until the new manager is ready
-    who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then
+    Helm release default/kruise has OpenKruise: its next upgrade undoes this; run the command again then
 `, out.String())
 }
 

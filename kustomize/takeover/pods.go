@@ -1,11 +1,14 @@
 package takeover
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +19,10 @@ type podState struct {
 	name string
 	// written is the digest of what others than its node write: spec and metadata.
 	written [sha256.Size]byte
+	// writers are what each field manager has written of that, and when.
+	writers map[string]string
+	// deleted means that its deletion has begun.
+	deleted bool
 	// containers are the restarts and identities of its containers by name.
 	containers map[string]string
 }
@@ -44,15 +51,22 @@ func remember(pods []unstructured.Unstructured) (map[string]podState, error) {
 
 func stateOf(pod *unstructured.Unstructured) (podState, error) {
 	metadata, _, _ := unstructured.NestedMap(pod.Object, "metadata")
-	// Both change with every heartbeat of a node.
-	delete(metadata, "resourceVersion")
-	delete(metadata, "managedFields")
+	// The first two change with every heartbeat of a node, and the others are told by themselves.
+	for _, field := range []string{"resourceVersion", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+		delete(metadata, field)
+	}
 	text, err := json.Marshal([]any{metadata, pod.Object["spec"]})
 	if err != nil {
 		return podState{}, fmt.Errorf("read pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
 	}
 	state := podState{
 		name: pod.GetNamespace() + "/" + pod.GetName(), written: sha256.Sum256(text), containers: map[string]string{},
+		writers: map[string]string{}, deleted: pod.GetDeletionTimestamp() != nil,
+	}
+	for _, entry := range pod.GetManagedFields() {
+		if entry.Subresource != "status" {
+			state.writers[entry.Manager] += fmt.Sprint(entry.Operation, entry.Subresource, entry.Time, entry.FieldsV1)
+		}
 	}
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
@@ -66,24 +80,77 @@ func stateOf(pod *unstructured.Unstructured) (podState, error) {
 	return state, nil
 }
 
-// changed tells what happened to pods that were there before, by name. Pods that are new are nobody's loss.
-func changed(before, after map[string]podState) []string {
+// changed tells what happened to pods that were there before, by name, and by whom: who wrote a pod is in its managed fields, and
+// why one goes or restarts in the newest event about it. Pods that are new are nobody's loss.
+func changed(before, after map[string]podState, events []unstructured.Unstructured) []string {
 	var lines []string
 	for uid, was := range before {
 		is, there := after[uid]
 		switch {
 		case !there:
-			lines = append(lines, was.name+" is gone")
+			lines = append(lines, was.name+" is gone"+cause(uid, was.name, events))
 			continue
-		case is.written != was.written:
-			lines = append(lines, was.name+" was written")
+		case is.deleted && !was.deleted:
+			lines = append(lines, was.name+" is being deleted"+cause(uid, was.name, events))
+		}
+		if is.written != was.written {
+			lines = append(lines, was.name+" was written"+by(was.writers, is.writers))
 		}
 		for container, life := range was.containers {
 			if is.containers[container] != life {
-				lines = append(lines, was.name+": container "+container+" was restarted")
+				lines = append(lines, was.name+": container "+container+" was restarted"+cause(uid, was.name, events))
 			}
 		}
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// by names the field managers that have written something new.
+func by(before, after map[string]string) string {
+	var names []string
+	for _, manager := range slices.Sorted(maps.Keys(after)) {
+		if after[manager] != before[manager] {
+			names = append(names, manager)
+		}
+	}
+	if len(names) == 0 {
+		return "" // somebody who has removed fields leaves no trace
+	}
+	return " by " + strings.Join(names, ", ")
+}
+
+// cause returns what the newest event says that is about a pod, or that tells its owner of it.
+func cause(uid, pod string, events []unstructured.Unstructured) string {
+	_, name, _ := strings.Cut(pod, "/")
+	newest, told := time.Time{}, ""
+	for _, event := range events {
+		about, _, _ := unstructured.NestedString(event.Object, "involvedObject", "uid")
+		namespace, _, _ := unstructured.NestedString(event.Object, "involvedObject", "namespace")
+		message, _, _ := unstructured.NestedString(event.Object, "message")
+		ofOwner := namespace+"/"+name == pod && slices.Contains(strings.FieldsFunc(message, noName), name)
+		if at := timeOf(event); (about == uid || ofOwner) && !at.Before(newest) {
+			reason, _, _ := unstructured.NestedString(event.Object, "reason")
+			component, _, _ := unstructured.NestedString(event.Object, "source", "component")
+			controller, _, _ := unstructured.NestedString(event.Object, "reportingComponent")
+			newest, told = at, fmt.Sprintf(": %s by %s: %s", reason, cmp.Or(controller, component, "somebody"), message)
+		}
+	}
+	return told
+}
+
+// noName reports whether a character cannot be in the name of a pod.
+func noName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.')
+}
+
+// timeOf returns when an event was seen last.
+func timeOf(event unstructured.Unstructured) time.Time {
+	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"metadata", "creationTimestamp"}} {
+		text, _, _ := unstructured.NestedString(event.Object, path...)
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
 }

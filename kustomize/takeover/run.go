@@ -3,10 +3,13 @@ package takeover
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -43,49 +46,60 @@ func (t *takeover) run(ctx context.Context, features []catalog.Feature) error {
 	if t.final {
 		return t.finish(ctx, cluster, features)
 	}
+	all := 0
 	for _, feature := range features {
-		if err := t.one(ctx, cluster, feature); err != nil {
+		n, err := t.one(ctx, cluster, feature)
+		if err != nil {
 			return fmt.Errorf("%s: %w", feature.Name, err)
 		}
+		all += n
 	}
-	return nil
+	return verdict(all)
 }
 
-// one shows, takes over or gives back a feature.
-func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
+// verdict is the answer no when pods have changed. That does not end a run: on a cluster in use some pod always changes.
+func verdict(changes int) error {
+	if changes == 0 {
+		return nil
+	}
+	return cli.NoErrorf("pods changed meanwhile, by whomever: %d changes, listed above", changes)
+}
+
+// one shows, takes over or gives back a feature, and returns how many changes of pods there were.
+func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (changes int, err error) {
 	h, err := t.handover(ctx, cluster, feature)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if removing(h.now) && !t.back {
-		return fmt.Errorf("%s. %s", h.now.Trouble(), h.now.Help())
+		return 0, fmt.Errorf("%s. %s", h.now.Trouble(), h.now.Help())
 	}
 	if !t.back {
 		plan, err := t.plan(ctx, h)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		plan.print(t.streams.Out)
 	}
 	if t.dryRun {
-		return nil
+		return 0, nil
 	}
 	if err := h.allowed(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	was, err := podsNow(ctx, cluster)
+	was, err := t.podsNow(ctx, cluster)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	way := openkruise.Handover{Feature: feature.Name, From: h.old}
 	if t.back {
 		if err := h.undo(ctx); err != nil {
-			return fmt.Errorf("%w; run the command again", err)
+			return 0, fmt.Errorf("%w; run the command again", err)
 		}
 		return t.verify(ctx, cluster, was)
 	}
 	if err := h.run(ctx); err != nil {
-		return fmt.Errorf("%w; run the command again, or go back: %s", err, way.Undo())
+		return 0, fmt.Errorf("%w; run the command again, or go back: %s", err, way.Undo())
 	}
 	fmt.Fprintf(t.streams.Out, "%s: the way back, as long as OpenKruise is there: %s\n", feature.Name, way.Undo())
 	return t.verify(ctx, cluster, was)
@@ -133,31 +147,57 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	}, nil
 }
 
-// verify compares pods with what they were before, after the operator has worked for a while.
-func (t *takeover) verify(ctx context.Context, cluster *apply.Cluster, was map[string]podState) error {
+// sight is how pods were at a time.
+type sight struct {
+	pods map[string]podState
+	at   time.Time
+}
+
+// verify compares pods with what they were before, after the operator has worked for a while, and returns how many changes
+// there were.
+func (t *takeover) verify(ctx context.Context, cluster *apply.Cluster, was sight) (changes int, err error) {
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	case <-t.clock.After(t.settle):
 	}
-	is, err := podsNow(ctx, cluster)
+	is, err := t.podsNow(ctx, cluster)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if lines := changed(was, is); len(lines) > 0 {
-		return cli.NoErrorf("pods changed meanwhile, by whomever:\n  %s", strings.Join(lines, "\n  "))
+	lines := changed(was.pods, is.pods, nil)
+	if len(lines) == 0 {
+		fmt.Fprintf(t.streams.Out, "%d pods: none was written or restarted\n", len(was.pods))
+		return 0, nil
 	}
-	fmt.Fprintf(t.streams.Out, "%d pods: none was written or restarted\n", len(was))
-	return nil
+	events, err := eventsSince(ctx, cluster, was.at)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(t.streams.Out, "%d pods; changed meanwhile:\n  %s\n", len(was.pods), strings.Join(changed(was.pods, is.pods, events), "\n  "))
+	return len(lines), nil
 }
 
 // podsNow returns the states of all pods of OpenKruise's kinds.
-func podsNow(ctx context.Context, cluster *apply.Cluster) (map[string]podState, error) {
+func (t *takeover) podsNow(ctx context.Context, cluster *apply.Cluster) (sight, error) {
+	now := t.clock.Now()
 	pods, err := cluster.List(ctx, podResource(), "", "")
 	if err != nil {
-		return nil, err
+		return sight{}, err
 	}
-	return remember(pods)
+	states, err := remember(pods)
+	return sight{pods: states, at: now}, err
+}
+
+// eventsSince returns the events from a time on. They only explain: without the right to read them there are none.
+func eventsSince(ctx context.Context, cluster *apply.Cluster, since time.Time) ([]unstructured.Unstructured, error) {
+	events, err := cluster.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, "", "")
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(events, func(event unstructured.Unstructured) bool {
+		return timeOf(event).Before(since.Truncate(time.Second))
+	}), err
 }
 
 // wholeCluster refuses settings that leave namespaces to nobody.

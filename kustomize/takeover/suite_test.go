@@ -15,5 +15,9 @@ func TestMain(m *testing.M) { clitest.Main(m) }
 // call runs flotilla as somebody who has the kubeconfig, as far as this package has commands.
 func call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
 	t.Helper()
-	return clitest.Commands{health.NewDoctorCommand, health.NewStatusCommand, install.NewCommand, install.NewUninstallCommand, takeover.NewCommand}.Call(t, kubeconfig, args...)
+	return commands().Call(t, kubeconfig, args...)
+}
+
+func commands() clitest.Commands {
+	return clitest.Commands{health.NewDoctorCommand, health.NewStatusCommand, install.NewCommand, install.NewUninstallCommand, takeover.NewCommand}
 }

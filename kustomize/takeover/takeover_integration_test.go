@@ -3,6 +3,7 @@ package takeover_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
@@ -117,12 +119,7 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	client := clitest.Objects(t)
 	manager(t)
 	account(t)
-	t.Cleanup(func() {
-		assert.NoError(t, apply.Await(context.Background(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
-			err := client.Resource(definitions).Delete(ctx, "workloadspreads.apps.kruise.io", metav1.DeleteOptions{})
-			return err == nil || apierrors.IsNotFound(err), fmt.Sprint(err), nil // the policy against it has just gone
-		}))
-	})
+	t.Cleanup(func() { withoutSpreads(t) })
 	const kinds = `{"workloads":[{"Group":"example.io","Kind":"GameServerSet"}]}`
 	const key = "WorkloadSpread_Watch_Custom_Workload_WhiteList"
 	configMaps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
@@ -158,6 +155,42 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=true"}, arguments())
+}
+
+// withoutSpreads deletes the CRD of WorkloadSpreads; the policy against that may have just gone.
+func withoutSpreads(t *testing.T) {
+	t.Helper()
+	assert.NoError(t, apply.Await(context.Background(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		err := clitest.Objects(t).Resource(definitions).Delete(ctx, "workloadspreads.apps.kruise.io", metav1.DeleteOptions{})
+		return err == nil || apierrors.IsNotFound(err), fmt.Sprint(err), nil
+	}))
+}
+
+// On a cluster in use some pod always changes. That holds up no other feature, and who did it is told.
+func TestAPodThatChangesHoldsUpNoOtherFeature(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	old := oldManager(t)
+	openKruise(t, old, "1.8.4")
+	t.Cleanup(func() { withoutSpreads(t); withoutOpenKruise(t) })
+	require.NoError(t, old.Pass(t.Context()))
+	write := func(written string) {
+		if !strings.HasPrefix(written, "cloneset: the way back") {
+			return
+		}
+		_, err := client.Resource(pods).Namespace("default").Patch(t.Context(), "web-2f49m", types.MergePatchType,
+			[]byte(`{"metadata": {"labels": {"tier": "front"}}}`), metav1.PatchOptions{FieldManager: "autoscaler"})
+		assert.NoError(t, err)
+	}
+
+	output, code := commands().CallWatched(t, clitest.Administrator, write, "takeover", "cloneset", "spread", "--wait=false", "--settle=0", "--timeout=30s")
+
+	assert.Equal(t, cli.NotSo, code, output)
+	assert.Contains(t, output, "4 pods; changed meanwhile:\n  default/web-2f49m was written by autoscaler\n")
+	assert.Contains(t, output, "spread: the way back, as long as OpenKruise is there: flotilla takeover spread --undo\n4 pods: none was written or restarted\n")
+	assert.Contains(t, output, "error: pods changed meanwhile, by whomever: 1 changes, listed above\n")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
+	require.Equal(t, cli.Done, code, output)
 }
 
 func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {

@@ -91,7 +91,24 @@ type Commands []func(genericclioptions.RESTClientGetter, genericiooptions.IOStre
 // Call runs flotilla, as far as it has the commands, as somebody who has the kubeconfig.
 func (c Commands) Call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
 	t.Helper()
-	var out bytes.Buffer
+	return c.CallWatched(t, kubeconfig, func(string) {}, args...)
+}
+
+// watched calls a function with each piece that is written.
+type watched struct {
+	bytes.Buffer
+	wrote func(string)
+}
+
+func (w *watched) Write(piece []byte) (int, error) {
+	w.wrote(string(piece))
+	return w.Buffer.Write(piece)
+}
+
+// CallWatched runs flotilla as Call does. The command goes on after what it writes when the function has returned.
+func (c Commands) CallWatched(t *testing.T, kubeconfig string, wrote func(string), args ...string) (output string, code cli.Code) {
+	t.Helper()
+	out := watched{wrote: wrote}
 	streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out}
 	flags := genericclioptions.NewConfigFlags(true)
 	cache := t.TempDir()

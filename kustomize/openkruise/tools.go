@@ -1,0 +1,67 @@
+package openkruise
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The labels and annotations by which tools know what they manage.
+const (
+	helmRelease   = "meta.helm.sh/release-name"
+	helmNamespace = "meta.helm.sh/release-namespace"
+	argoTracking  = "argocd.argoproj.io/tracking-id"
+	argoInstance  = "argocd.argoproj.io/instance"
+	instance      = "app.kubernetes.io/instance"
+	fluxKustomize = "kustomize.toolkit.fluxcd.io/"
+	fluxHelm      = "helm.toolkit.fluxcd.io/"
+)
+
+// Keepers returns who manages the objects and would undo what is changed about them, with what to do about it: one sentence for
+// each, in order.
+func Keepers(objects ...*unstructured.Unstructured) []string {
+	var all []string
+	for _, object := range objects {
+		if keeper := keeperOf(object); keeper != "" && !slices.Contains(all, keeper) {
+			all = append(all, keeper)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// keeperOf returns who manages an object. A tool that applies again and again comes before Helm, which it may use.
+func keeperOf(object *unstructured.Unstructured) string {
+	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	application, _, _ := strings.Cut(annotations[argoTracking], ":")
+	application = cmp.Or(application, labels[argoInstance])
+	if application == "" && appliedBy(object, "argocd-controller") {
+		application = labels[instance]
+	}
+	if application != "" {
+		return fmt.Sprintf("Application %s of Argo CD manages OpenKruise: a sync undoes this, at once if the Application heals itself; "+
+			"turn automated sync off first, and sync nothing of OpenKruise until the end", application)
+	}
+	for prefix, kind := range map[string]string{fluxKustomize: "Kustomization", fluxHelm: "HelmRelease"} {
+		if name := labels[prefix+"name"]; name != "" {
+			return fmt.Sprintf("%s %s/%s of Flux manages OpenKruise: its next reconciliation undoes this; suspend it first: flux suspend %s -n %[2]s %[3]s",
+				kind, labels[prefix+"namespace"], name, strings.ToLower(kind))
+		}
+	}
+	if release := annotations[helmRelease]; release != "" {
+		return fmt.Sprintf("Helm release %s/%s has OpenKruise: its next upgrade undoes this; run the command again then", annotations[helmNamespace], release)
+	}
+	return ""
+}
+
+func appliedBy(object *unstructured.Unstructured, manager string) bool {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == manager {
+			return true
+		}
+	}
+	return false
+}
