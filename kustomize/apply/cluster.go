@@ -2,9 +2,7 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -106,70 +104,6 @@ func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 		return resource.Namespace(object.GetNamespace()), mapping, nil
 	}
 	return resource, mapping, nil
-}
-
-// Check returns an error that names every kind that is not served and every right of these verbs that is missing, the
-// verbs for one resource together.
-func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured, verbs ...string) error {
-	var faults []error
-	asked := map[string]bool{}
-	for _, object := range objects {
-		_, mapping, err := c.resource(object)
-		if meta.IsNoMatchError(err) {
-			if kind := object.GroupVersionKind().GroupKind().String(); !asked[kind] {
-				asked[kind] = true
-				faults = append(faults, fmt.Errorf("the cluster does not serve kind %s: install what brings it, or leave the component out", kind))
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		key := mapping.Resource.String() + " " + object.GetNamespace()
-		if asked[key] {
-			continue
-		}
-		asked[key] = true
-		var missing []string
-		for _, verb := range verbs {
-			allowed, err := c.May(ctx, verb, mapping.Resource, object.GetNamespace())
-			if err != nil {
-				return err
-			}
-			if !allowed {
-				missing = append(missing, verb)
-			}
-		}
-		if len(missing) > 0 {
-			faults = append(faults, missingRight(missing, mapping, object.GetNamespace()))
-		}
-	}
-	return errors.Join(faults...)
-}
-
-func missingRight(verbs []string, mapping *meta.RESTMapping, namespace string) error {
-	where := ""
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		where = " in namespace " + namespace
-	}
-	return fmt.Errorf("missing right: %s %s%s", strings.Join(verbs, ", "), mapping.Resource.GroupResource(), where)
-}
-
-// May reports whether the user has a right; the namespace is empty for objects of the cluster.
-func (c *Cluster) May(ctx context.Context, verb string, resource schema.GroupVersionResource, namespace string) (bool, error) {
-	review := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-		"spec": map[string]any{"resourceAttributes": map[string]any{
-			"verb": verb, "group": resource.Group, "resource": resource.Resource, "namespace": namespace,
-		}},
-	}}
-	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
-	answer, err := c.objects.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, resource.GroupResource(), err)
-	}
-	allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
-	return allowed, nil
 }
 
 // Options are how objects are written.

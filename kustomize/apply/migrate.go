@@ -49,6 +49,27 @@ func (m Migration) Run(ctx context.Context) (result string, err error) {
 	return result, m.Cluster.PatchStatus(ctx, m.CRD, patch)
 }
 
+// Rights are what it needs.
+func (m Migration) Rights() ([]Right, error) {
+	objects, written := m.resource(), m.resource()
+	written.Resource = strings.Join(append([]string{written.Resource}, m.status()...), "/")
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	status := definitions
+	status.Resource += "/status"
+	rights := []Right{
+		{Resource: definitions, Verbs: []string{"update"}}, {Resource: status, Verbs: []string{"patch"}},
+		{Resource: objects, Verbs: []string{"list"}}, {Resource: written, Verbs: []string{"patch"}},
+	}
+	mapping, err := m.Cluster.mapper.RESTMapping(migrations)
+	if meta.IsNoMatchError(err) {
+		return rights, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", migrations, err)
+	}
+	return append(rights, Right{Resource: mapping.Resource, Verbs: []string{"get", "create", "patch", "delete"}}), nil
+}
+
 // resource returns the resource in the version that is stored.
 func (m Migration) resource() schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(m.CRD.Object, "spec", "group")

@@ -267,6 +267,12 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 		progress.End("ready")
 	}
 	// The manager of before may need its rights until the new one is ready.
+	if !i.wait && i.dryRun == dryRunNone {
+		if runs, err := earlierRuns(ctx, cluster, p.objects); err != nil || runs {
+			i.leaveStale(p)
+			return err
+		}
+	}
 	return i.removeStale(ctx, cluster, progress, p, false)
 }
 
@@ -347,7 +353,13 @@ func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects
 			fmt.Fprintf(i.streams.Out, "%s: new\n", apply.Describe(object))
 			continue
 		}
-		after, err := cluster.Apply(ctx, apply.KeepGuard(before, object), apply.Options{Force: true, DryRun: true})
+		next := apply.KeepGuard(before, object)
+		after, err := cluster.Apply(ctx, next, apply.Options{Force: i.force, DryRun: true})
+		if apierrors.IsConflict(err) {
+			// This is how an install would end.
+			fmt.Fprintf(i.streams.Out, "%s\n", err)
+			after, err = cluster.Apply(ctx, next, apply.Options{Force: true, DryRun: true})
+		}
 		if err != nil {
 			return err
 		}

@@ -180,6 +180,30 @@ func authority(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
 }
 
+// Who may write roles but not grant what they grant is told so before anything is written, and so is who may not delete.
+func TestRightsAreKnownAhead(t *testing.T) {
+	clitest.NeedsServer(t)
+	all := []string{"*"}
+	clitest.AllowNobody(t, map[string][]string{"get": all, "list": all, "create": all, "patch": all})
+
+	output, code := call(t, clitest.Nobody, "install", "cloneset", "--wait=false")
+
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "missing right: to grant what ClusterRole cloneset-manager grants: ")
+	_, err := clitest.Objects(t).Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "nothing is written")
+
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	t.Cleanup(func() { remove(t, "cloneset") })
+	output, code = call(t, clitest.Nobody, "uninstall", "cloneset")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "missing right: delete deployments.apps in namespace flotilla-system\n")
+	assert.Contains(t, output, "missing right: delete clusterroles.rbac.authorization.k8s.io\n")
+	_, err = clitest.Objects(t).Resource(webhooks[0]).Get(t.Context(), "cloneset-mutating", metav1.GetOptions{})
+	assert.NoError(t, err, "nothing is deleted")
+}
+
 func TestErrorsSayWhatToDo(t *testing.T) {
 	clitest.NeedsServer(t)
 	cases := []struct {
@@ -241,9 +265,16 @@ func TestInstallOverWhatKubectlHasApplied(t *testing.T) {
 	_, err = client.Resource(deployments).Namespace(install.Namespace).Patch(t.Context(), "spread-manager", types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"kustomize"}},"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: kubectl})
 	require.NoError(t, err)
+	const conflict = "apply Deployment flotilla-system/spread-manager: somebody else has set fields of it, --force-conflicts takes them over"
+	output, code = call(t, clitest.Administrator, "install", "spread", "--diff")
+	assert.Equal(t, cli.NotSo, code)
+	assert.Contains(t, output, conflict)
+	assert.Contains(t, output, "spec.replicas: 3 -> 1")
+	output, _ = call(t, clitest.Administrator, "install", "spread", "--diff", "--force-conflicts")
+	assert.NotContains(t, output, conflict)
 	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "apply Deployment flotilla-system/spread-manager: somebody else has set fields of it, --force-conflicts takes them over")
+	assert.Contains(t, output, conflict)
 	assert.Contains(t, output, ".spec.replicas")
 	manager, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "spread-manager", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -135,3 +135,35 @@ func (i *installer) removeStale(ctx context.Context, cluster *apply.Cluster, pro
 	}
 	return nil
 }
+
+// earlierRuns reports whether pods of a manager may be of an earlier install.
+func earlierRuns(ctx context.Context, cluster *apply.Cluster, objects []*unstructured.Unstructured) (bool, error) {
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		live, err := cluster.Get(ctx, object)
+		if err != nil || live == nil {
+			return false, err
+		}
+		pods, _, _ := unstructured.NestedInt64(live.Object, "status", "replicas")
+		if ready, _ := apply.Ready(live); pods > 0 && !ready {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// leaveStale tells what stays.
+func (i *installer) leaveStale(p part) {
+	var names []string
+	for _, object := range p.stale {
+		if apply.StageOf(object) != apply.Webhooks {
+			names = append(names, apply.Describe(object))
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(i.streams.Out, "%s leftovers stay, because pods of the earlier manager may run: %s; run the command again without --wait=false\n",
+			p.name, strings.Join(names, ", "))
+	}
+}

@@ -112,6 +112,18 @@ func TestWhatIsNotNeededAnyMoreGoes(t *testing.T) {
 		require.NoError(t, err, name)
 	}
 
+	pods := func(count int64) {
+		manager, err := client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "spread-manager", metav1.GetOptions{})
+		require.NoError(t, err)
+		manager.Object["status"] = map[string]any{"replicas": count, "observedGeneration": manager.GetGeneration()}
+		_, err = client.Resource(deployments).Namespace(install.Namespace).UpdateStatus(t.Context(), manager, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	pods(1)
+	output, code = call(t, clitest.Administrator, "install", "spread", "--defaults", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	assert.Contains(t, output, "spread leftovers stay, because pods of the earlier manager may run: RoleBinding default/spread-manager, Role default/spread-manager;")
+	pods(0)
 	output, code = call(t, clitest.Administrator, "install", "spread", "--defaults", "--wait=false")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "spread leftovers: deleted: RoleBinding default/spread-manager, Role default/spread-manager (")

@@ -66,6 +66,11 @@ func (r Replacement) Install(ctx context.Context, cluster *apply.Cluster) error 
 	return r.installer().install(ctx, cluster, apply.NewProgress(r.Out), part{name: r.Feature.Name, objects: objects})
 }
 
+// MayRemove checks the rights that Remove needs.
+func (r Replacement) MayRemove(ctx context.Context, cluster *apply.Cluster) error {
+	return mayRemove(ctx, cluster, r.Feature, false)
+}
+
 // Remove deletes what Install applied; CRDs, objects and pods stay.
 func (r Replacement) Remove(ctx context.Context, cluster *apply.Cluster) error {
 	u := uninstaller{streams: genericiooptions.IOStreams{Out: r.Out}, timeout: r.Timeout}

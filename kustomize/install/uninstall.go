@@ -78,12 +78,34 @@ func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features 
 	if u.crds && !u.yes {
 		return u.warn(ctx, cluster, features)
 	}
+	if !u.dryRun {
+		for _, feature := range features {
+			if err := mayRemove(ctx, cluster, feature, u.crds); err != nil {
+				return err
+			}
+		}
+	}
 	for _, feature := range features {
 		if err := u.remove(ctx, cluster, feature); err != nil {
 			return fmt.Errorf("uninstall %s: %w", feature.Name, err)
 		}
 	}
 	return nil
+}
+
+// mayRemove checks the rights to delete what there is of a feature.
+func mayRemove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature, crds bool) error {
+	objects, err := removable(ctx, cluster, feature)
+	if err != nil {
+		return err
+	}
+	gone := append(leftovers(feature, objects), objects...)
+	if crds {
+		gone = append(gone, openkruise.Leftovers(feature.Name)...)
+	} else {
+		gone = slices.DeleteFunc(gone, func(o *unstructured.Unstructured) bool { return apply.StageOf(o) == apply.CRDs })
+	}
+	return cluster.Check(ctx, gone, "delete")
 }
 
 // warn tells what deleting the CRDs would take along, and deletes nothing.

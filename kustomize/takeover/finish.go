@@ -68,7 +68,7 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	if t.dryRun {
 		return foretell(ctx, t.streams.Out, mine, all, waiting)
 	}
-	if err := mayFinish(ctx, all); err != nil {
+	if err := mayFinish(ctx, mine, all); err != nil {
 		return err
 	}
 	pods, err := t.podsNow(ctx, cluster)
@@ -159,23 +159,6 @@ func without(ctx context.Context, all []*handover) error {
 	return nil
 }
 
-// ownStorage makes objects be stored as Flotilla's CRDs say.
-func (h *handover) ownStorage(ctx context.Context) error {
-	for _, crd := range h.crds() {
-		live, err := h.cluster.Get(ctx, crd)
-		if err != nil {
-			return err
-		}
-		if live == nil {
-			continue
-		}
-		if err := h.storeAs(ctx, live, apply.StorageVersion(crd)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (h *handover) removeOldWebhooks(ctx context.Context) error {
 	for _, configuration := range openkruise.Configurations() {
 		if _, err := h.cluster.Delete(ctx, configuration); err != nil {
@@ -246,22 +229,6 @@ func left(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
 		}
 	}
 	return lines, nil
-}
-
-// mayFinish checks the rights before anything is written.
-func mayFinish(ctx context.Context, all []*handover) error {
-	for _, h := range all {
-		workloads, err := h.old.Workloads(ctx, h.cluster)
-		if err != nil {
-			return err
-		}
-		gone := slices.Concat(policy(h.feature(), h.old.User(), h.kinds), openkruise.Configurations(), workloads,
-			[]*unstructured.Unstructured{h.old.WebhookService(), openkruise.RecordOf(h.feature())})
-		if err := errors.Join(h.cluster.Check(ctx, gone, "delete"), h.cluster.Check(ctx, h.crds(), "update", "patch")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // foretell says what would be done, and does nothing.

@@ -111,7 +111,20 @@ func TestTheEndOfATakeover(t *testing.T) {
 	assert.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "CustomResourceDefinition clonesets.apps.kruise.io: objects would be stored as v1beta1; they are stored as v1alpha1\n")
 	assert.Contains(t, output, "DaemonSet kruise-system/kruise-daemon: would be deleted\n")
-	assert.Equal(t, before, everything(t), "a dry run writes nothing")
+	clitest.AllowNobody(t, map[string][]string{
+		"get": {"*"}, "list": {"*"}, "create": {"configmaps"}, "patch": {"configmaps"}, "update": {"customresourcedefinitions"}, "delete": {"*"},
+		"impersonate": {"serviceaccounts"},
+	})
+	output, code = call(t, clitest.Nobody, "takeover", "--finish")
+	assert.Equal(t, cli.Failed, code, output)
+	assert.Contains(t, output, "missing right: patch customresourcedefinitions.apiextensions.k8s.io/status\n")
+	assert.Contains(t, output, "missing right: patch clonesets.apps.kruise.io/status\n")
+	for _, args := range [][]string{{"cloneset", "--undo"}, {"cloneset"}} {
+		output, code = call(t, clitest.Nobody, append([]string{"takeover"}, args...)...)
+		assert.Equal(t, cli.Failed, code, output)
+		assert.Contains(t, output, "missing right: update deployments.apps in namespace kruise-system")
+	}
+	assert.Equal(t, before, everything(t), "nothing is written without the rights, nor by a dry run")
 	web, err := client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err)
 

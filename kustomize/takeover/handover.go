@@ -114,33 +114,6 @@ func (h *handover) save(ctx context.Context, change func(*unstructured.Unstructu
 // feature returns the name of the feature.
 func (h *handover) feature() string { return h.replacement.Feature.Name }
 
-// allowed checks the rights before anything is written.
-func (h *handover) allowed(ctx context.Context) error {
-	objects := append(policies(h.feature(), h.old.User(), h.kinds), openkruise.RecordOf(h.feature()))
-	if err := h.cluster.Check(ctx, append(objects, h.manifests...), "create", "patch"); err != nil {
-		return err
-	}
-	for _, right := range []struct {
-		verb, namespace string
-		resource        schema.GroupVersionResource
-	}{
-		{"update", "", schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}},
-		{"update", "", schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}},
-		{"update", "", schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}},
-		{"update", h.old.Namespace, deploymentResource()},
-		{"impersonate", h.old.Namespace, schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}},
-	} {
-		may, err := h.cluster.May(ctx, right.verb, right.resource, right.namespace)
-		if err != nil {
-			return err
-		}
-		if !may {
-			return fmt.Errorf("missing right: %s %s", right.verb, right.resource.GroupResource())
-		}
-	}
-	return nil
-}
-
 func (h *handover) record(ctx context.Context) error {
 	now, err := h.taken(ctx)
 	if err != nil {
@@ -211,7 +184,7 @@ func (h *handover) definition(name string) *unstructured.Unstructured {
 
 // refuse applies the policy and waits until it acts.
 func (h *handover) refuse(ctx context.Context) error {
-	for _, object := range policies(h.feature(), h.old.User(), h.kinds) {
+	for _, object := range h.policies() {
 		if _, err := h.cluster.Apply(ctx, object, apply.Options{Force: true}); err != nil {
 			return err
 		}

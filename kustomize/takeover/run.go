@@ -84,8 +84,10 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature cata
 	if t.dryRun {
 		return 0, nil
 	}
-	if err := h.allowed(ctx); err != nil {
-		return 0, err
+	if !t.back {
+		if err := h.mayTake(ctx); err != nil {
+			return 0, err
+		}
 	}
 	was, err := t.podsNow(ctx, cluster)
 	if err != nil {

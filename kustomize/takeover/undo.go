@@ -2,9 +2,9 @@ package takeover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -27,7 +27,7 @@ func (h *handover) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.wayBack(ctx); err != nil {
+	if err := errors.Join(h.wayBack(ctx), h.mayUndo(ctx, record)); err != nil {
 		return err
 	}
 	with := func(do func(context.Context, Record) error) func(context.Context) error {
@@ -69,54 +69,6 @@ func (h *handover) wayBack(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("OpenKruise is gone, or on its way: nobody would look after the kinds of %s; end the takeover: %s", h.feature(), h.now.Finish())
-}
-
-// storeAsBefore makes objects be stored as OpenKruise's CRDs do, where they are stored in a version that these do not have. The
-// operator still converts them.
-func (h *handover) storeAsBefore(ctx context.Context, record Record) error {
-	for _, crd := range h.crds() {
-		live, err := h.cluster.Get(ctx, crd)
-		if err != nil {
-			return err
-		}
-		spec, recorded := record.Definitions[crd.GetName()]
-		if live == nil || !recorded {
-			continue
-		}
-		old := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-		if !slices.ContainsFunc(apply.StoredVersions(live), func(version string) bool { return !apply.HasVersion(old, version) }) {
-			continue
-		}
-		if err := h.storeAs(ctx, live, apply.StorageVersion(old)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// storeAs makes all objects of a live CRD be stored in a version.
-func (h *handover) storeAs(ctx context.Context, live *unstructured.Unstructured, version string) error {
-	if stored := apply.StoredVersions(live); apply.StorageVersion(live) == version && slices.Equal(stored, []string{version}) {
-		return nil
-	}
-	if err := h.edit(ctx, live, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if !apply.HasVersion(live, version) {
-			return nil, fmt.Errorf("%s has no version %s", apply.Describe(live), version)
-		}
-		return apply.Store(live, version), nil
-	}); err != nil {
-		return err
-	}
-	progress := apply.NewProgress(h.out)
-	progress.Begin(fmt.Sprintf("%s: %s stored as %s", h.feature(), live.GetName(), version))
-	result, err := apply.Migration{
-		Cluster: h.cluster, CRD: apply.Store(live, version), Settle: h.settle, Timeout: h.timeout, Tell: progress.Tell,
-	}.Run(ctx)
-	if err != nil {
-		return err
-	}
-	progress.End(result)
-	return nil
 }
 
 func (h *handover) restoreCRDs(ctx context.Context, record Record) error {
@@ -162,7 +114,7 @@ func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
 }
 
 func (h *handover) allow(ctx context.Context, _ Record) error {
-	for _, object := range policies(h.feature(), h.old.User(), h.kinds) {
+	for _, object := range h.policies() {
 		if _, err := h.cluster.Delete(ctx, object); err != nil {
 			return err
 		}

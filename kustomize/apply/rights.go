@@ -1,0 +1,127 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Right is what a command needs to do to objects of a resource, such as "pods" or "pods/status".
+type Right struct {
+	Resource schema.GroupVersionResource
+	// Namespace is where; empty for objects of the cluster, and for all namespaces.
+	Namespace string
+	Verbs     []string
+}
+
+// String names the resource as kubectl does, such as "clonesets.apps.kruise.io/status".
+func (r Right) String() string {
+	resource, subresource, is := strings.Cut(r.Resource.Resource, "/")
+	name := schema.GroupResource{Group: r.Resource.Group, Resource: resource}.String()
+	if is {
+		name += "/" + subresource
+	}
+	return name
+}
+
+// Check returns an error that names every kind that is not served and every right of these verbs that is missing, the
+// verbs for one resource together. Who patches roles must have what these grant: the server is asked by a dry run.
+func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured, verbs ...string) error {
+	var faults []error
+	var rights []Right
+	asked := map[string]bool{}
+	for _, object := range objects {
+		_, mapping, err := c.resource(object)
+		if meta.IsNoMatchError(err) {
+			if kind := object.GroupVersionKind().GroupKind().String(); !asked[kind] {
+				asked[kind] = true
+				faults = append(faults, fmt.Errorf("the cluster does not serve kind %s: install what brings it, or leave the component out", kind))
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rights = append(rights, Right{Resource: mapping.Resource, Namespace: object.GetNamespace(), Verbs: verbs})
+	}
+	faults = append(faults, c.Has(ctx, rights...))
+	if err := errors.Join(faults...); err != nil || !slices.Contains(verbs, "patch") {
+		return err
+	}
+	return c.mayGrant(ctx, objects)
+}
+
+// Has returns an error that names every right that is missing.
+func (c *Cluster) Has(ctx context.Context, rights ...Right) error {
+	var faults []error
+	asked := map[string]bool{}
+	for _, right := range rights {
+		key := fmt.Sprint(right, right.Namespace, right.Verbs)
+		if asked[key] {
+			continue
+		}
+		asked[key] = true
+		var missing []string
+		for _, verb := range right.Verbs {
+			allowed, err := c.may(ctx, verb, right)
+			if err != nil {
+				return err
+			}
+			if !allowed {
+				missing = append(missing, verb)
+			}
+		}
+		if len(missing) > 0 {
+			where := ""
+			if right.Namespace != "" {
+				where = " in namespace " + right.Namespace
+			}
+			faults = append(faults, fmt.Errorf("missing right: %s %s%s", strings.Join(missing, ", "), right, where))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (c *Cluster) may(ctx context.Context, verb string, right Right) (bool, error) {
+	resource, subresource, _ := strings.Cut(right.Resource.Resource, "/")
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": map[string]any{
+			"verb": verb, "group": right.Resource.Group, "resource": resource, "subresource": subresource, "namespace": right.Namespace,
+		}},
+	}}
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	answer, err := c.objects.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, right, err)
+	}
+	allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, nil
+}
+
+// mayGrant returns an error for each role among the objects that grants what the user may not grant. In a namespace that is not
+// there yet, and for a binding of such a role, the server cannot tell.
+func (c *Cluster) mayGrant(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var faults []error
+	for _, object := range objects {
+		if object.GroupVersionKind().Group != "rbac.authorization.k8s.io" {
+			continue
+		}
+		_, err := c.Apply(ctx, object, Options{Force: true, DryRun: true})
+		switch {
+		case apierrors.IsForbidden(err):
+			faults = append(faults, fmt.Errorf("missing right: to grant what %s grants: %w", Describe(object), err))
+		case err != nil && !apierrors.IsNotFound(err):
+			return err
+		}
+	}
+	return errors.Join(faults...)
+}
