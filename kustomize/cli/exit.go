@@ -75,6 +75,9 @@ func Run(ctx context.Context, root *cobra.Command) Code {
 		return MisuseErrorf("%s; see %s --help", err, command.CommandPath())
 	})
 	err := root.ExecuteContext(ctx)
+	if err != nil && CodeOf(err) == Failed && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err) // what it failed with came of that
+	}
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(root.ErrOrStderr(), "error:", Explain(err))
 	}

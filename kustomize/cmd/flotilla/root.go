@@ -42,6 +42,7 @@ Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 the answer is
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	flags.AddFlags(root.PersistentFlags())
+	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config { return cli.Interruptible(root.Context(), config) })
 	for _, newCommand := range commands() {
 		root.AddCommand(newCommand(flags, streams))
 	}

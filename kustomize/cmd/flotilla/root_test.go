@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,6 +89,36 @@ func TestAClusterThatCannotBeReached(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(output, "\n"), output)
 	}
 	assert.Empty(t, logged)
+}
+
+// A server that does not answer holds up nobody who interrupts, whatever is asked of it.
+func TestAnInterruptEndsEveryCommand(t *testing.T) {
+	for _, text := range []string{
+		"status", "versions", "doctor", "install cloneset", "uninstall cloneset", "takeover cloneset", "takeover --finish", "explain cloneset/web",
+		"rollout status cloneset/web", "rollout history cloneset/web", "rollout undo cloneset/web", "rollout watch cloneset/web", "drain node-1",
+	} {
+		t.Run(text, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+				interrupt()
+				<-request.Context().Done()
+			}))
+			defer server.Close()
+			kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+			require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+				"clusters": [{"name": "c", "cluster": {"server": "`+server.URL+`"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`), 0o600))
+			var out bytes.Buffer
+			root := newRoot("flotilla", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+			root.SetArgs(append(strings.Fields(text), "--kubeconfig", kubeconfig, "--cache-dir", t.TempDir(), "--request-timeout", "20s"))
+
+			code := cli.Run(ctx, root)
+
+			assert.Equal(t, cli.Interrupted, code, out.String())
+			assert.Contains(t, out.String(), "error: interrupted: ")
+			assert.NotContains(t, out.String(), "Timeout", "the request ended with the interrupt")
+		})
+	}
 }
 
 func TestVersion(t *testing.T) {
