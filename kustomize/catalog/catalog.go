@@ -40,6 +40,8 @@ type Feature struct {
 	Images []string
 	// Components are the folders of its config that are components, in order.
 	Components []string
+	// Gates are the feature gates that its manager reads, by name.
+	Gates []string
 
 	files fs.FS
 	// gates are the components that turn a feature gate on.
@@ -103,7 +105,7 @@ func Tree(features ...Feature) (render.Tree, error) {
 var gate = regexp.MustCompile(`--feature-gates=(\w+)=true`)
 
 func read(name string, files fs.FS) (Feature, error) {
-	feature := Feature{Name: name, files: files, gates: map[string]string{}}
+	feature := Feature{Name: name, files: files, gates: map[string]string{}, Gates: gatesRead()[name]}
 	kustomizations, err := fs.Glob(files, "*/kustomization.yaml")
 	if err != nil {
 		return feature, err

@@ -159,7 +159,7 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 		if err := i.settings.FromSomewhere(); err != nil {
 			return err
 		}
-		parts, err := parts(features, func(catalog.Feature) (Settings, error) { return i.settings, nil })
+		parts, err := parts(features, func(feature catalog.Feature) (Settings, error) { return i.settings.Over(feature, Settings{}), nil })
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 
 // checkRights returns which rights are missing to install the features with the settings that were given.
 func (i *installer) checkRights(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
-	parts, err := parts(features, func(catalog.Feature) (Settings, error) { return i.settings, nil })
+	parts, err := parts(features, func(feature catalog.Feature) (Settings, error) { return i.settings.Over(feature, Settings{}), nil })
 	for _, p := range parts {
 		err = errors.Join(err, cluster.Check(ctx, p.objects, "create", "patch"))
 	}

@@ -75,8 +75,15 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 			feature.Name, SettingsAnnotation, apply.Describe(manager), err)
 	}
 	earlier.Registry, earlier.PullSecret, earlier.Patches = kept.Registry, kept.PullSecret, kept.Patches
-	if len(kept.Gates) > 0 {
-		earlier.Gates = map[string][]Gate{feature.Name: kept.Gates}
+	for _, gate := range kept.Gates {
+		if !slices.Contains(feature.Gates, gate.Name) {
+			lost = append(lost, fmt.Sprintf("its manager does not read feature gate %s", gate.Name))
+			continue
+		}
+		if earlier.Gates == nil {
+			earlier.Gates = map[string][]Gate{}
+		}
+		earlier.Gates[feature.Name] = append(earlier.Gates[feature.Name], gate)
 	}
 	switch {
 	case kept.Version == "":
@@ -127,7 +134,12 @@ func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	gates := slices.DeleteFunc(slices.Clone(earlier.Gates[feature.Name]), func(old Gate) bool {
 		return slices.ContainsFunc(s.Gates[feature.Name], func(g Gate) bool { return g.Name == old.Name })
 	})
-	if gates = append(gates, s.Gates[feature.Name]...); len(gates) > 0 {
+	for _, gate := range s.Gates[feature.Name] {
+		if !gate.Forget {
+			gates = append(gates, gate)
+		}
+	}
+	if len(gates) > 0 {
 		merged.Gates[feature.Name] = gates
 	}
 	return merged
@@ -180,7 +192,7 @@ func (s Settings) flags(feature catalog.Feature) []string {
 // recall returns the settings of a feature with those that an earlier install chose, and tells which these are.
 func (i *installer) recall(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (Settings, error) {
 	if i.defaults {
-		return i.settings, nil
+		return i.settings.Over(feature, Settings{}), nil
 	}
 	manager, err := cluster.Get(ctx, named("apps/v1", "Deployment", feature.Name+"-manager"))
 	if err != nil {

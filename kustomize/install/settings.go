@@ -37,6 +37,8 @@ type Settings struct {
 type Gate struct {
 	Name string `json:"name"`
 	On   bool   `json:"on"`
+	// Forget means that what an earlier install has set is forgotten; it is not remembered itself.
+	Forget bool `json:"-"`
 }
 
 // Choices are settings as flags give them.
@@ -56,7 +58,7 @@ func (c *Choices) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&c.Registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
 	set.StringSliceVar(&c.Versions, "version", nil, "Tag of the images, or TAG@DIGEST, for all features or as FEATURE=TAG.")
 	set.StringSliceVar(&c.Components, "component", nil, "What to add: "+strings.Join(Shared(), ", ")+", or a component of a feature.")
-	set.StringSliceVar(&c.Gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true.")
+	set.StringSliceVar(&c.Gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true; NAME- forgets what an earlier install has set.")
 	set.StringVar(&c.PullSecret, "image-pull-secret", "", "Secret in namespace "+Namespace+" with which nodes pull the images.")
 	set.StringArrayVar(&c.Patches, "patch", nil, "File with strategic merge patches of objects of the manifests, as kustomize has them.")
 	set.StringVar(&c.OnlyNamespace, "only-namespace", "", "Restrict managers to the objects of this namespace, and their rights.")
@@ -68,8 +70,7 @@ func Shared() []string {
 }
 
 // Read reads the settings for features from flags: versions as FEATURE=TAG, or TAG for all features; gates as NAME=BOOL
-// or FEATURE:NAME=BOOL. A gate without a feature is for the features that have a component for it, or for the one
-// feature that is installed. Errors are misuse.
+// or FEATURE:NAME=BOOL. A gate without a feature is for the features whose managers read it. Errors are misuse.
 func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	settings := Settings{
 		Versions: map[string]string{}, Components: choices.Components, Gates: map[string][]Gate{},
@@ -159,28 +160,40 @@ func sameMinor(tag, manifests string) bool {
 	return errA != nil || errB != nil || a.Major() == b.Major() && a.Minor() == b.Minor()
 }
 
+// addGate reads NAME=BOOL, or NAME- for a gate that is to be as if nobody had set it, for the features whose managers read it.
 func (s *Settings) addGate(features []catalog.Feature, text string) error {
-	setting, value, ok := strings.Cut(text, "=")
+	setting, value, valued := strings.Cut(text, "=")
 	on, err := strconv.ParseBool(value)
-	if !ok || err != nil {
-		return cli.MisuseErrorf("--feature-gates %s is not NAME=true or NAME=false", text)
+	forget := !valued && strings.HasSuffix(setting, "-")
+	if err != nil && !forget {
+		return cli.MisuseErrorf("--feature-gates %s is not NAME=true, NAME=false or NAME-", text)
 	}
-	owner, name, owned := strings.Cut(setting, ":")
+	owner, name, owned := strings.Cut(strings.TrimSuffix(setting, "-"), ":")
 	if !owned {
-		owner, name = "", setting
+		owner, name = "", owner
 	}
 	found := false
+	var readers []string
 	for _, feature := range features {
-		_, has := feature.Gate(name)
-		if owner == feature.Name || owner == "" && (has || len(features) == 1) {
+		reads := slices.Contains(feature.Gates, name)
+		if reads {
+			readers = append(readers, feature.Name)
+		}
+		// What an earlier install has taken may be forgotten whatever it is.
+		if (owner == feature.Name || owner == "") && (reads || forget) {
 			found = true
-			s.Gates[feature.Name] = append(s.Gates[feature.Name], Gate{Name: name, On: on})
+			s.Gates[feature.Name] = append(s.Gates[feature.Name], Gate{Name: name, On: on, Forget: forget})
 		}
 	}
-	if !found {
-		return cli.MisuseErrorf("--feature-gates %s: say for which of the features, as in %s:%s", text, features[0].Name, text)
+	switch {
+	case found:
+		return nil
+	case len(readers) > 0:
+		return cli.MisuseErrorf("--feature-gates %s: the manager of %s does not read this gate; that of %s does", text, owner, strings.Join(readers, ", "))
+	case len(features) == 1:
+		return cli.MisuseErrorf("--feature-gates %s: the manager of %s does not read this gate; it reads %s", text, features[0].Name, strings.Join(features[0].Gates, ", "))
 	}
-	return nil
+	return cli.MisuseErrorf("--feature-gates %s: no manager of these features reads this gate; docs/features names the gates of each", text)
 }
 
 func anyHas(features []catalog.Feature, component string) bool {

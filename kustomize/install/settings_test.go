@@ -37,9 +37,9 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "", "budget is not among the features to install"},
 		{"no version", []string{"cloneset="}, nil, nil, "", "--version cloneset= names no version"},
 		{"no such component", nil, []string{"helm"}, nil, "", `there is no component "helm"; there are certmanager, `},
-		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "", "--feature-gates SidecarTerminator is not NAME=true or NAME=false"},
-		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "", "say for which of the features, as in cloneset:Unknown=true"},
-		{"a gate of another feature", nil, nil, []string{"budget:Unknown=true"}, "", "say for which"},
+		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "", "--feature-gates SidecarTerminator is not NAME=true, NAME=false or NAME-"},
+		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "", "no manager of these features reads this gate"},
+		{"a gate of another feature", nil, nil, []string{"jobs:CloneSetShortHash=true"}, "", "the manager of jobs does not read this gate; that of cloneset does"},
 		{"a namespace for the component", nil, []string{"namespaced"}, nil, "", "--only-namespace NAME"},
 		{"the operators' namespace", nil, nil, nil, "flotilla-system", "the operators themselves are there"},
 		{"no namespace", nil, nil, nil, "a/b", "--only-namespace a/b: "},
@@ -61,7 +61,7 @@ func TestKustomization(t *testing.T) {
 	features, tag := selected(t, "cloneset", "jobs"), another(t, "jobs", "new")
 	settings, err := install.Read(features, install.Choices{
 		Registry: "registry.example/team/", Versions: []string{"jobs=" + tag},
-		Components: []string{"highavailability", "flowcontrol"}, Gates: []string{"SidecarTerminator=true", "cloneset:Other=false"},
+		Components: []string{"highavailability", "flowcontrol"}, Gates: []string{"SidecarTerminator=true", "cloneset:CloneSetShortHash=false"},
 	})
 	require.NoError(t, err)
 
@@ -89,13 +89,33 @@ resources:
 
 	other := install.Kustomization(features[0], settings)
 	require.Len(t, other.Patches, 1)
-	assert.Contains(t, other.Patches[0].Patch, "--feature-gates=Other=false")
+	assert.Contains(t, other.Patches[0].Patch, "--feature-gates=CloneSetShortHash=false")
+}
+
+// A gate that is mistyped is refused, one that an earlier command has taken can be forgotten, and one without a feature is for all
+// that read it.
+func TestGatesOfFeatures(t *testing.T) {
+	_, err := install.Read(selected(t, "jobs"), install.Choices{Gates: []string{"Typo=true"}})
+	require.EqualError(t, err, "--feature-gates Typo=true: the manager of jobs does not read this gate; it reads EnableExternalCerts, ImagePullJobGate, KruiseDaemon, SidecarTerminator")
+	both, err := install.Read(selected(t, "cloneset", "jobs", "spread"), install.Choices{Gates: []string{"KruiseDaemon=false"}})
+	require.NoError(t, err)
+	off := []install.Gate{{Name: "KruiseDaemon"}}
+	assert.Equal(t, map[string][]install.Gate{"cloneset": off, "jobs": off}, both.Gates)
+
+	jobs := selected(t, "jobs")[0]
+	earlier := install.Settings{Gates: map[string][]install.Gate{"jobs": {{Name: "KruiseDaemon"}, {Name: "SidecarTerminator", On: true}}}}
+	for _, text := range []string{"KruiseDaemon-", "jobs:KruiseDaemon-"} {
+		forget, err := install.Read(selected(t, "jobs"), install.Choices{Gates: []string{text, "Typo-"}})
+		require.NoError(t, err)
+		assert.Equal(t, []install.Gate{{Name: "SidecarTerminator", On: true}}, forget.Over(jobs, earlier).Gates["jobs"])
+		assert.Empty(t, forget.Over(jobs, install.Settings{}).Gates)
+	}
 }
 
 func TestManifests(t *testing.T) {
 	features := selected(t, "daemon")
 	settings, err := install.Read(features, install.Choices{
-		Registry: "registry.example", Versions: []string{"test"}, Components: []string{"networkpolicy"}, Gates: []string{"Extra=true"},
+		Registry: "registry.example", Versions: []string{"test"}, Components: []string{"networkpolicy"}, Gates: []string{"DaemonWatchingPod=false"},
 	})
 	require.NoError(t, err)
 
@@ -113,7 +133,7 @@ func TestManifests(t *testing.T) {
 	require.NoError(t, err)
 	for _, want := range []string{
 		"image: registry.example/flotilla/daemon-manager:test\n", "image: registry.example/flotilla/daemon-agent:test\n",
-		"- --feature-gates=Extra=true\n",
+		"- --feature-gates=DaemonWatchingPod=false\n",
 	} {
 		assert.Contains(t, string(text), want)
 	}
