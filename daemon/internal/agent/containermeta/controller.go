@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/retries"
 )
 
 // controllerName is the name of the controller in logs.
@@ -32,8 +32,6 @@ const controllerName = "containermeta"
 
 const (
 	workers = 5
-	// A failed pass is retried with exponential backoff.
-	minRetryDelay, maxRetryDelay = 500 * time.Millisecond, 55 * time.Second
 	// unavailablePeriod is when the next pass runs while the runtime does not answer.
 	unavailablePeriod = 5 * time.Second
 )
@@ -83,7 +81,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		Named(controllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetryDelay, maxRetryDelay),
+			RateLimiter:             retries.Limiter(),
 		}).
 		Watches(&corev1.Pod{}, r.events()).
 		Complete(r)
@@ -125,9 +123,10 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	pass.Executed = func(done *progress.Result) {
 		r.config.Metrics.MetaPatches.Add(float64(done.Done(action.PatchStatus)))
 		if !todo.Reported(done) {
+			r.memory.remember(pod, remembered{outdated: snapshot.Outdated, unread: todo.Unread})
 			return
 		}
-		r.memory.remember(pod, todo.Outdated)
+		r.memory.remember(pod, remembered{outdated: todo.Outdated, unread: todo.Unread})
 		for _, id := range todo.Stop {
 			r.stop(ctx, pod, containers, id)
 		}
@@ -137,7 +136,8 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 
 // snapshot reads the pod's containers, and the environments that are not known yet.
 func (r *reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapshot, []cri.Container, error) {
-	s := plan.Snapshot{Pod: pod, EnvFromMetadata: r.config.EnvFromMetadata, Outdated: r.memory.outdated(pod), Now: r.Clock.Now()}
+	known := r.memory.of(pod)
+	s := plan.Snapshot{Pod: pod, EnvFromMetadata: r.config.EnvFromMetadata, Outdated: known.outdated, Unread: known.unread, Now: r.Clock.Now()}
 	s.Refusals = r.KnownRefusals(pod, nil, 0, s.Now)
 	containers, err := r.config.Runtimes.Containers(ctx, pod.Namespace, pod.Name)
 	if err != nil {

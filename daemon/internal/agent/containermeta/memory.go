@@ -94,27 +94,29 @@ type stopping struct {
 type remembered struct {
 	uid      types.UID
 	outdated map[string]plan.Outdated
+	unread   map[string]plan.Unread
 }
 
 func newMemory() memory {
 	return memory{pods: map[types.NamespacedName]remembered{}, stopping: map[string]stopping{}}
 }
 
-// outdated returns what is remembered of the pod with this UID.
-func (m *memory) outdated(pod *corev1.Pod) map[string]plan.Outdated {
+// of returns what is remembered of the pod with this UID.
+func (m *memory) of(pod *corev1.Pod) remembered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.pods[client.ObjectKeyFromObject(pod)]; known.uid == pod.UID {
-		return known.outdated
+		return known
 	}
-	return nil
+	return remembered{uid: pod.UID}
 }
 
-// remember keeps what is outdated. The map is not changed afterwards.
-func (m *memory) remember(pod *corev1.Pod, outdated map[string]plan.Outdated) {
+// remember keeps what a plan knows. The maps are not changed afterwards.
+func (m *memory) remember(pod *corev1.Pod, now remembered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pods[client.ObjectKeyFromObject(pod)] = remembered{uid: pod.UID, outdated: outdated}
+	now.uid = pod.UID
+	m.pods[client.ObjectKeyFromObject(pod)] = now
 }
 
 // Forget removes what is remembered of a deleted pod, and gives up its stops.

@@ -28,6 +28,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/retries"
 )
 
 // controllerName is the name of the controller in logs.
@@ -99,7 +100,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		func(_ context.Context, key ctrl.Request) []ctrl.Request { return []ctrl.Request{key} }))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retries.Limiter()}).
 		WatchesRawSource(requests).
 		WatchesRawSource(ended).
 		Complete(r)

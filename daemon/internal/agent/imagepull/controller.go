@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -28,6 +29,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/retries"
 )
 
 // controllerName is the name of the controller in logs and user agents.
@@ -94,6 +96,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error
 	}
 	return p, ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
+		WithOptions(controller.Options{RateLimiter: retries.Limiter()}).
 		For(&v1beta1.NodeImage{}).
 		WatchesRawSource(source.Channel(p.wakeup, &handler.EnqueueRequestForObject{})).
 		Complete(p)

@@ -33,6 +33,7 @@ type node struct {
 	runs     map[string]*plan.Container // the present run of each container
 	count    int
 	outdated map[string]plan.Outdated
+	unread   map[string]plan.Unread
 	restarts map[string]int
 	refuses  bool // the server the annotation
 	memory   refusals.Tracker
@@ -86,7 +87,7 @@ func (n *node) report() {
 
 // pass makes a plan and follows it.
 func (n *node) pass() plan.Plan {
-	s := plan.Snapshot{Pod: n.pod, EnvFromMetadata: true, Outdated: n.outdated, Now: n.now}
+	s := plan.Snapshot{Pod: n.pod, EnvFromMetadata: true, Outdated: n.outdated, Unread: n.unread, Now: n.now}
 	for _, run := range n.runs {
 		s.Containers = append(s.Containers, *run)
 	}
@@ -104,6 +105,7 @@ func (n *node) pass() plan.Plan {
 	todo := plan.Compute(s)
 	now := func() time.Time { return n.now }
 	done := progress.Run(todo.Steps, progress.InTurn(n.write, now), progress.Options{Workload: key, Refusals: &n.memory})
+	n.unread = todo.Unread
 	if !todo.Reported(&done) {
 		return todo
 	}

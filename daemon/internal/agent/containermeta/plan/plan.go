@@ -20,8 +20,10 @@ const (
 	// sidecarSetHashAnnotation marks pods with injected sidecars, whoever owns them.
 	sidecarSetHashAnnotation = "kruise.io/sidecarset-hash"
 
-	// envRetryPeriod is when an environment that could not be read is read again.
-	envRetryPeriod = 3 * time.Second
+	// The pause after an environment could not be read grows from try to try.
+	firstEnvPause, maxEnvPause = 3 * time.Second, 10 * time.Minute
+	// toldTries is after how many tries an event tells of an environment that cannot be read: after a minute and a half.
+	toldTries = 6
 	// The delay of the first stop after a container was found outdated; further stops have an exponential backoff.
 	firstStopDelay, maxStopDelay = 3 * time.Second, 10 * time.Minute
 	// kubeletRestartTime is how long the kubelet may take to restart a container whose image has changed as well, so
@@ -43,7 +45,7 @@ func NeedsAnnotation(pod *corev1.Pod) bool {
 }
 
 // NeedEnv returns the IDs of containers whose environment the plan needs: running ones that are new, or whose
-// environment could not be read before.
+// environment could not be read before, after a pause.
 func NeedEnv(s Snapshot) []string {
 	if !s.EnvFromMetadata {
 		return nil
@@ -55,6 +57,9 @@ func NeedEnv(s Snapshot) []string {
 		if c == nil || spec == nil || !c.Running || !inplace.ReadsMetadata(spec) {
 			continue
 		}
+		if s.Unread[c.ID].Next.After(s.Now) {
+			continue
+		}
 		if entry := known[c.ID]; entry == nil || entry.Hashes.ExtractedEnvFromMetadataHash == 0 {
 			ids = append(ids, c.ID)
 		}
@@ -64,7 +69,7 @@ func NeedEnv(s Snapshot) []string {
 
 // Compute makes the plan of a snapshot.
 func Compute(s Snapshot) Plan {
-	p := pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}}}
+	p := pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}, Unread: map[string]Unread{}}}
 	p.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
 		for i := range p.meta.Containers {
@@ -145,11 +150,31 @@ func (p *pass) addPatch() {
 func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
 	if inplace.ReadsMetadata(spec) && c.Env == nil {
 		if c.Running {
-			p.plan.RequeueWithin(envRetryPeriod)
+			p.unread(c)
 		}
 		return 0
 	}
 	return inplace.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
+}
+
+// unread notes that the environment of a container is not known, and when it is read again.
+func (p *pass) unread(c *Container) {
+	u := p.Snapshot.Unread[c.ID]
+	if !u.Next.After(p.Now) { // it was tried for this plan
+		pause := maxEnvPause
+		if u.Tries < 8 { // from here on the pause is longer than maxEnvPause
+			pause = min(maxEnvPause, firstEnvPause<<u.Tries)
+		}
+		u = Unread{Tries: u.Tries + 1, Next: p.Now.Add(pause)}
+		if u.Tries == toldTries {
+			p.plan.Notices = append(p.plan.Notices, action.Notice{
+				Type: corev1.EventTypeWarning, Reason: EventEnvironmentUnknown, Action: "ReadEnvironment",
+				Note: "Neither the container runtime nor command env in container " + c.Name + " tells its environment: an update in place that changes what it reads of the pod's metadata does not complete",
+			})
+		}
+	}
+	p.plan.Unread[c.ID] = u
+	p.plan.RequeueWithin(u.Next.Sub(p.Now))
 }
 
 // Wants reports whether the pod, as it is now, wants a container to be restarted: an update in place is under way, and the

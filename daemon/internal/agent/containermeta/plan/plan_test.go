@@ -132,6 +132,36 @@ func TestAnEnvironmentThatCannotBeReadIsAskedForAgain(t *testing.T) {
 	assert.Equal(t, reported, compute(t, s).Annotation)
 }
 
+// Some images and runtimes never tell an environment: each look costs the node an exec.
+func TestThePausesBetweenLooksAtAnEnvironmentGrow(t *testing.T) {
+	containers := running()
+	containers[1].Env = nil
+	s := plan.Snapshot{Pod: pod(withAnnotation(`{"containers":[]}`)), Containers: containers, EnvFromMetadata: true, Now: time.Unix(0, 0)}
+	var pauses []time.Duration
+	told := 0
+	for range 20 {
+		assert.Equal(t, []string{"containerd://m1"}, plan.NeedEnv(s))
+		p := compute(t, s)
+		for _, notice := range p.Notices {
+			assert.Equal(t, plan.EventEnvironmentUnknown, notice.Reason)
+			assert.Contains(t, notice.Note, "container main")
+			told++
+		}
+		s.Unread = p.Unread
+		pauses = append(pauses, p.RequeueAfter)
+		s.Now = s.Now.Add(p.RequeueAfter - time.Second)
+		assert.Empty(t, plan.NeedEnv(s))
+		assert.Equal(t, time.Second, compute(t, s).RequeueAfter)
+		s.Now = s.Now.Add(time.Second)
+	}
+	assert.Equal(t, 1, told)
+	assert.Equal(t, []time.Duration{3 * time.Second, 6 * time.Second, 12 * time.Second}, pauses[:3])
+	assert.Equal(t, 10*time.Minute, pauses[19])
+
+	s.Pod, s.Containers = pod(), running()
+	assert.Empty(t, compute(t, s).Unread, "what was read is known")
+}
+
 func TestOnlyContainersThatRuntimeAndStatusKnowAreReported(t *testing.T) {
 	p := pod(withAnnotation(reported))
 	p.Status.ContainerStatuses[0].ContainerID = "containerd://m2"

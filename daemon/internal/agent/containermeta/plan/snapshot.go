@@ -20,6 +20,8 @@ type Snapshot struct {
 	EnvFromMetadata bool
 	// Outdated are the containers that an earlier plan found to be outdated, by name.
 	Outdated map[string]Outdated
+	// Unread are the containers whose environment an earlier plan found unreadable, by ID.
+	Unread map[string]Unread
 	// Refusals are what the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the node.
@@ -49,6 +51,14 @@ type Outdated struct {
 	Next  time.Time
 }
 
+// Unread is what is remembered of a container whose environment could not be read: some images have no command to print
+// it, and some runtimes do not tell it.
+type Unread struct {
+	// Tries is how often that was tried, and Next when it is tried again.
+	Tries int
+	Next  time.Time
+}
+
 // Plan is what a pass writes and stops: its steps write the annotation.
 type Plan struct {
 	action.Plan
@@ -58,6 +68,8 @@ type Plan struct {
 	Stop []string
 	// Outdated is what to remember until the next plan, once Reported.
 	Outdated map[string]Outdated
+	// Unread is what to remember until the next plan.
+	Unread map[string]Unread
 }
 
 // Reported reports whether the pod has the annotation after the steps ended with this result.

@@ -1,0 +1,4 @@
+package plan
+
+// EventEnvironmentUnknown is the reason of the event on a pod with a container whose environment cannot be read.
+const EventEnvironmentUnknown = "EnvironmentUnknown"
