@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,14 +76,19 @@ func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features 
 			return err
 		}
 	}
-	if u.crds && !u.yes {
-		return u.warn(ctx, cluster, features)
+	if u.crds && (u.dryRun || !u.yes) {
+		if err := u.warn(ctx, cluster, features); err != nil || !u.dryRun {
+			return errors.Join(err, unconfirmed())
+		}
 	}
-	if !u.dryRun {
-		for _, feature := range features {
+	for _, feature := range features {
+		if !u.dryRun {
 			if err := mayRemove(ctx, cluster, feature, u.crds); err != nil {
 				return err
 			}
+		}
+		if err := u.tellHeld(ctx, cluster, feature); err != nil {
+			return err
 		}
 	}
 	for _, feature := range features {
@@ -124,6 +130,10 @@ func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features
 			fmt.Fprintf(u.streams.Out, "%s: %d objects would be deleted, with their pods\n", resource.GroupResource(), len(found))
 		}
 	}
+	return nil
+}
+
+func unconfirmed() error {
 	return cli.MisuseErrorf("nothing was deleted: add --yes to delete the CRDs with all these objects and their pods")
 }
 

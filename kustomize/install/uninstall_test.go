@@ -1,13 +1,17 @@
 package install_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
@@ -68,4 +72,54 @@ func TestUninstallRemovesWhatWasInstalled(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "statefulset: there was no operator\n")
+}
+
+// An object with a finalizer cannot go without its operator: that is told, and its CRD is not deleted into a wait without end.
+func TestObjectsThatTheOperatorHolds(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	output, code := call(t, clitest.Administrator, "install", "statefulset", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	for _, resource := range webhooks {
+		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	stored := client.Resource(schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"}).Namespace("default")
+	for name, finalizer := range map[string]string{"mine": "apps.kruise.io/deletion-protection", "theirs": "example.io/backup"} {
+		object := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet",
+			"metadata": map[string]any{"name": name, "finalizers": []any{finalizer}},
+			"spec": map[string]any{
+				"selector": map[string]any{"matchLabels": map[string]any{"app": name}},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": map[string]any{"app": name}},
+					"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": "app"}}},
+				},
+			},
+		}}
+		require.NoError(t, apply.Await(t.Context(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+			_, err := stored.Create(ctx, object, metav1.CreateOptions{})
+			return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err), nil
+		}))
+	}
+	const told = "statefulsets.apps.kruise.io: 1 objects have a finalizer that only the operator removes: default/mine. "
+
+	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--dry-run", "--delete-crds")
+	assert.Equal(t, cli.Failed, code, output)
+	assert.Contains(t, output, "statefulsets.apps.kruise.io: 2 objects would be deleted, with their pods\n")
+	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, told+"No manager of statefulset is available, and their deletion would not end: flotilla install statefulset first")
+	output, code = call(t, clitest.Administrator, "uninstall", "statefulset")
+	assert.Equal(t, cli.Done, code)
+	assert.Contains(t, output, told+"To delete them, or their namespace, waits until an operator is there again\n")
+
+	for _, name := range []string{"mine", "theirs"} {
+		_, err := stored.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--dry-run")
+	assert.Equal(t, cli.Done, code, output)
+	assert.Contains(t, output, "statefulset CRDs: 1 objects would be deleted: CustomResourceDefinition statefulsets.apps.kruise.io (")
+	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
+	require.Equal(t, cli.Done, code, output)
 }

@@ -1,0 +1,81 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
+)
+
+// held are the objects of a resource that only their operator lets go.
+type held struct {
+	resource schema.GroupResource
+	names    []string
+}
+
+// heldOf returns the objects that have a finalizer of an operator. Those of others are theirs.
+func heldOf(resource schema.GroupResource, objects []unstructured.Unstructured) held {
+	found := held{resource: resource}
+	for _, object := range objects {
+		if slices.ContainsFunc(object.GetFinalizers(), func(name string) bool {
+			domain, _, _ := strings.Cut(name, "/")
+			return strings.HasSuffix(domain, ".kruise.io")
+		}) {
+			name := object.GetName()
+			if namespace := object.GetNamespace(); namespace != "" {
+				name = namespace + "/" + name
+			}
+			found.names = append(found.names, name)
+		}
+	}
+	return found
+}
+
+// String names the objects, the first ones if they are many.
+func (h held) String() string {
+	const named = 3
+	text := strings.Join(h.names[:min(named, len(h.names))], ", ")
+	if more := len(h.names) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s: %d objects have a finalizer that only the operator removes: %s", h.resource, len(h.names), text)
+}
+
+// tellHeld tells which objects of a feature cannot be deleted when its operator is gone. What cannot be listed holds up nobody who
+// removes a broken operator.
+func (u *uninstaller) tellHeld(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
+	objects, err := removable(ctx, cluster, feature)
+	if err != nil {
+		return err
+	}
+	works := slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
+		available, _, _ := unstructured.NestedInt64(object.Object, "status", "availableReplicas")
+		return object.GetKind() == "Deployment" && object.GetName() == feature.Name+"-manager" && available > 0
+	})
+	var faults []error
+	for _, crd := range ofStage(objects, apply.CRDs) {
+		resource := ResourceOf(crd)
+		list, err := cluster.List(ctx, resource, "", "")
+		if err != nil {
+			fmt.Fprintf(u.streams.Out, "%s: whether the operator holds objects is not known: %s\n", resource.GroupResource(), err)
+			continue
+		}
+		found := heldOf(resource.GroupResource(), list)
+		switch {
+		case len(found.names) == 0:
+		case !u.crds:
+			fmt.Fprintf(u.streams.Out, "%s. To delete them, or their namespace, waits until an operator is there again\n", found)
+		case !works:
+			faults = append(faults, fmt.Errorf("%s. No manager of %s is available, and their deletion would not end: flotilla install %[2]s first, "+
+				"or remove the finalizers", found, feature.Name))
+		}
+	}
+	return errors.Join(faults...)
+}
