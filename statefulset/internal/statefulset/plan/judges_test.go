@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -122,6 +124,12 @@ func oneReplacementForEachSize() func(*simulate.World, simulate.Event) {
 	}
 }
 
+// newestRevision is the name of the update revision. The status says it later.
+func newestRevision(w *simulate.World) string {
+	all := simulate.List[*appsv1.ControllerRevision](w.View(nil))
+	return slices.MaxFunc(all, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) }).Name
+}
+
 // kubeletsHaveTheirTime demands that no pod is replaced for the sake of a size alone as long as its kubelet may grow the
 // file system.
 func kubeletsHaveTheirTime(w *simulate.World, e simulate.Event) {
@@ -131,9 +139,10 @@ func kubeletsHaveTheirTime(w *simulate.World, e simulate.Event) {
 		return
 	}
 	uid, _ := remountOf(claim)
+	newest := newestRevision(w)
 	for _, o := range w.Pods() {
 		pending := pendingFileSystem(claim)
-		updated := podstate.ShortHash(o.Labels[contract.RevisionLabel]) == podstate.ShortHash(set.Status.UpdateRevision)
+		updated := podstate.ShortHash(o.Labels[contract.RevisionLabel]) == podstate.ShortHash(newest)
 		if o.UID == uid && updated && hasStorage(o, set.Spec.VolumeClaimTemplates) && pending != nil && w.Now().Sub(pending.LastTransitionTime.Time) < kubeletPatience {
 			w.Violate("pod %s is replaced for claim %s, which its kubelet may yet grow", o.Name, claim.Name)
 		}
