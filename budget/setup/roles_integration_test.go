@@ -22,7 +22,7 @@ import (
 func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Need(t)
 	assertAllowed := operators.Granted{
-		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"},
+		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "policy/*.yaml"},
 	}.Start(t)
 	answerWebhooks(t)
 	a := givenApp(t, env.Client(t), 2)
@@ -51,7 +51,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 func TestWorkloadsOfOtherOperatorsNeedNoFurtherRoles(t *testing.T) {
 	env.Need(t)
 	operators.Granted{
-		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"},
+		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "policy/*.yaml"},
 	}.Start(t)
 	answerWebhooks(t)
 	a := givenApp(t, env.Client(t), 0)

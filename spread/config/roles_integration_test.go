@@ -33,7 +33,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Need(t)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: setup.Operator(), Files: config.Files,
-		Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "rbac/kinds_role.yaml"},
+		Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "rbac/kinds_role.yaml", "policy/*.yaml"},
 	}.Start(t)
 	c, namespace := env.Client(t), env.Namespace(t)
 	labels := map[string]string{"app": "web"}

@@ -42,6 +42,8 @@ type Feature struct {
 	// Mutating is the name of the mutating webhook configuration, NAME-mutating unless it must be called before others: API
 	// servers call configurations in the order of their names.
 	Mutating string `yaml:"mutating"`
+	// Policy means that admission policies bind the manager's account: they are in folder policy, and written by hand.
+	Policy bool `yaml:"policy"`
 	// Replicas is how many managers run by default, 0 for one.
 	Replicas int `yaml:"replicas"`
 	// Gates are the components that enable a feature gate.
