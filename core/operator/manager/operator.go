@@ -57,6 +57,7 @@ type Webhooks struct {
 	Converting http.Handler
 
 	callers *callers // of all but conversions; nil: all
+	leaving *leaving // nil: never
 }
 
 // Webhook has the endpoints of one kind.
@@ -80,10 +81,10 @@ func WebhooksOf(w Webhook) Webhooks {
 func (w Webhooks) Register(server webhook.Server) {
 	limit := admission.Reviews()
 	for _, endpoint := range slices.Concat(w.Mutating, w.Validating) {
-		server.Register(endpoint.Path, w.callers.restrict(limit.Handle(endpoint.Handler)))
+		server.Register(endpoint.Path, w.leaving.endConnections(w.callers.restrict(limit.Handle(endpoint.Handler))))
 	}
 	if w.Converting != nil {
-		server.Register(admission.ConvertPath, w.Converting)
+		server.Register(admission.ConvertPath, w.leaving.endConnections(w.Converting))
 	}
 }
 

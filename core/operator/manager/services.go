@@ -112,6 +112,7 @@ func (s *services) beginLameDuck(ctx context.Context, hooks *webhooks, startup *
 		if hooks == nil {
 			return
 		}
+		hooks.leaving.Store(true)
 		select {
 		case <-time.After(length):
 		case <-s.ended: // there is nothing to wait for

@@ -31,6 +31,7 @@ type webhooks struct {
 	server       webhook.Server
 	certificates *certs.Controller
 	callers      *callers
+	leaving      *leaving
 	address      string // of this server, as this process reaches it
 	name         string // of this server, as the API server knows it
 }
@@ -74,7 +75,9 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 			callers.configure,
 		},
 	})
-	endpoints.restricted(callers).Register(server)
+	endpoints = endpoints.restricted(callers)
+	endpoints.leaving = &leaving{}
+	endpoints.Register(server)
 	server.Register(healthPath, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 		answer.WriteHeader(http.StatusOK)
 	}))
@@ -82,6 +85,7 @@ func newWebhooks(endpoints Webhooks, operator Operator, config *rest.Config, env
 		server:       server,
 		certificates: certificates,
 		callers:      callers,
+		leaving:      endpoints.leaving,
 		address:      net.JoinHostPort("localhost", strconv.Itoa(env.Options.Certificates.Port)),
 		name:         env.Options.Certificates.Names()[0],
 	}, nil
