@@ -134,6 +134,11 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 		findings = append(findings, faults(report)...)
 		findings = append(findings, certificates(report, clock.Now())...)
 		findings = append(findings, rights(report)...)
+		idle, err := unprotecting(ctx, cluster, report)
+		if err != nil {
+			return nil, seen, err
+		}
+		findings = append(findings, idle...)
 		if report.Healthy {
 			findings = append(findings, reach(ctx, cluster, report)...)
 		}
