@@ -116,6 +116,7 @@ func (p *pass) observe() {
 	p.status.Active = nil
 	for i := range children {
 		child := &children[i]
+		p.readable(child)
 		if at := scheduledAt(child.Object); p.invalid == nil && !p.takenOver() && at.After(p.since()) {
 			p.missUntil(at)
 		}
@@ -131,6 +132,13 @@ func (p *pass) observe() {
 		}
 	}
 	p.tellLastRun()
+}
+
+// readable tells the log of a job whose time cannot be read: it counts for no run.
+func (p *pass) readable(child *Child) {
+	if text := child.Object.GetAnnotations()[v1beta1.ScheduledAtAnnotation]; text != "" && scheduledAt(child.Object).IsZero() {
+		p.plan.Wait(WaitUnknownRun, child.Object.GetName(), "annotation %s is %q, not a time of RFC 3339", v1beta1.ScheduledAtAnnotation, text)
+	}
 }
 
 // see notes in the status for which run a job was made, and when it succeeded.

@@ -457,3 +457,14 @@ func TestTheLastRunIsTold(t *testing.T) {
 	assert.Equal(t, "True RunSucceeded: a job has completed at 2026-03-04T12:11:00Z", lastRun("13m", job("5m", Failed)), "the job that succeeded was deleted")
 	assert.Equal(t, failed("15m"), lastRun("17m", job("10m", Succeeded), job("15m", Failed)))
 }
+
+func TestAJobWhoseTimeCannotBeReadIsTold(t *testing.T) {
+	cron := every5()
+	edited := child(cron, after("-5m"), Succeeded)
+	edited.Object.GetAnnotations()[v1beta1.ScheduledAtAnnotation] = "noon"
+	p := Compute(Snapshot{Cron: cron, Children: []Child{edited, child(cron, noon, Succeeded)}, Now: after("1m")})
+	require.Len(t, p.Waits, 1)
+	assert.Equal(t, edited.Object.GetName(), p.Waits[0].Object)
+	assert.Equal(t, `annotation apps.kruise.io/scheduled-at is "noon", not a time of RFC 3339`, p.Waits[0].Message)
+	assert.Equal(t, metaTime(noon), p.Status(nil, action.Failures{}).LastScheduleTime)
+}

@@ -26,6 +26,9 @@ const (
 	EventForbidden = "KindForbidden"
 )
 
+// WaitUnknownRun says that nothing tells for which run a job was made.
+const WaitUnknownRun = "UnknownRun"
+
 // Reasons of condition Scheduling, and of missed runs.
 const (
 	// ReasonAsScheduled says that jobs are made as the schedule says.
