@@ -45,14 +45,12 @@ func exempt() map[string]bool {
 		docs/api/statefulset.md
 		docs/architecture.md
 		docs/conventions.md
-		docs/features/advancedcronjob.md
 		docs/features/broadcastjob.md
 		docs/features/cloneset.md
 		docs/features/containerrecreaterequest.md
 		docs/features/daemonset.md
 		docs/features/imagepulljob.md
 		docs/features/podunavailablebudget.md
-		docs/features/sidecarterminator.md
 		docs/features/statefulset.md
 		docs/features/workloadspread.md
 		docs/metrics.md
