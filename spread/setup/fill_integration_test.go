@@ -1,8 +1,6 @@
 package setup
 
 import (
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,26 +19,15 @@ func TestAReplicaAnswersWhenItKnowsWhatSpreadsTarget(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), spread))
 	settled(t, c, spread, "0/1 0/-1")
 
-	asked, listed := make(chan struct{}, 100), make(chan struct{})
-	over := faults.Over(env, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Path, "/replicasets") {
-			asked <- struct{}{}
-			select {
-			case <-listed:
-			case <-r.Context().Done():
-				return nil, r.Context().Err()
-			}
-		}
-		return next.RoundTrip(r)
-	})
+	over, held := faults.Hold(env, "/replicasets")
 	s, environment := replica(t, over, "", features.Defaults())
 	_, err := s.webhooks(t.Context(), environment)
 	require.NoError(t, err)
 	env.Start(t, environment.Manager)
 	filled := make(chan error, 1)
 	go func() { filled <- s.fill(t.Context(), environment) }()
-	<-asked
+	<-held.Asked
 	assert.Empty(t, filled, "the target is not known")
-	close(listed)
+	held.Release()
 	require.NoError(t, <-filled)
 }

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 )
 
@@ -17,16 +21,27 @@ const (
 	fillPause = 100 * time.Millisecond
 )
 
-// AwaitCaches returns when the caches of the kinds are filled, and known returns no error, which is called again and again. If
-// ctx ends first it returns what was missing.
-func (e *Environment) AwaitCaches(ctx context.Context, kinds []client.Object, known func(context.Context) error) error {
-	for _, kind := range kinds {
+// AwaitKnown returns when webhooks know what they need about each stored object of a kind, which list is for. It asks the server for
+// the objects, waits until their cache and those of the other kinds are filled, and then asks known about each of them, again and
+// again, until there is no error. An object that has gone meanwhile need not be known. AwaitKnown returns an error at once if it
+// cannot list the objects, and what was missing if ctx ends first.
+func AwaitKnown[T any, O fastclient.Object[T]](
+	ctx context.Context, e *Environment, list client.ObjectList, others []client.Object, known func(context.Context, O) error,
+) error {
+	live, err := e.APIReader("admission")
+	if err != nil {
+		return fmt.Errorf("make a reader of what is stored: %w", err)
+	}
+	if err := live.List(ctx, list, client.InNamespace(e.Options.Namespace)); err != nil {
+		return fmt.Errorf("list what is stored: %w", err)
+	}
+	for _, kind := range append([]client.Object{O(new(T))}, others...) {
 		if err := optional.Sync(ctx, e.Manager.GetCache(), kind); err != nil {
 			return fmt.Errorf("cache %T: %w", kind, err)
 		}
 	}
 	for {
-		err := known(ctx)
+		err := meta.EachListItem(list, func(item runtime.Object) error { return knowsOne(ctx, e, item.(O), known) })
 		if err == nil {
 			return nil
 		}
@@ -38,4 +53,16 @@ func (e *Environment) AwaitCaches(ctx context.Context, kinds []client.Object, kn
 			return err
 		}
 	}
+}
+
+// knowsOne asks about an object that the cache still has.
+func knowsOne[T any, O fastclient.Object[T]](ctx context.Context, e *Environment, o O, known func(context.Context, O) error) error {
+	err := e.Manager.GetCache().Get(ctx, client.ObjectKeyFromObject(o), O(new(T)))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read %s: %w", client.ObjectKeyFromObject(o), err)
+	}
+	return known(ctx, o)
 }
