@@ -40,6 +40,8 @@ type Target struct {
 	Named bool
 	// Platforms are those of the nodes, such as "linux/amd64".
 	Platforms []string
+	// Label is a label of all objects that are installed, as NAME=VALUE; empty for none.
+	Label string
 }
 
 // Local returns the target that a local cluster is.
@@ -88,6 +90,9 @@ func (t Target) Feature(ctx context.Context, feature string, out io.Writer) erro
 	}
 	manifests, err := ManifestsFrom(registry, feature, built...)
 	if err != nil {
+		return err
+	}
+	if manifests, err = labelled(manifests, t.Label); err != nil {
 		return err
 	}
 	if err := t.kubectl(ctx, manifests, out, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {

@@ -50,3 +50,25 @@ metadata: {name: daemon-agent}
 	require.NoError(t, err)
 	assert.Equal(t, []string{"deployment/daemon-manager", "daemonset/daemon-agent"}, running)
 }
+
+// What a demo has installed has its label, with which a later demo knows it.
+func TestManifestsAreLabelled(t *testing.T) {
+	manifests, err := Manifests("cloneset")
+	require.NoError(t, err)
+	before, err := Objects(manifests)
+	require.NoError(t, err)
+
+	with, err := labelled(manifests, "made-by=demo")
+
+	require.NoError(t, err)
+	after, err := Objects(with)
+	require.NoError(t, err)
+	require.Len(t, after, len(before))
+	for i := range after {
+		labels := after[i].GetLabels()
+		assert.Equal(t, "demo", labels["made-by"])
+		delete(labels, "made-by")
+		after[i].SetLabels(labels)
+		assert.Equal(t, before[i].GetLabels(), after[i].GetLabels())
+	}
+}

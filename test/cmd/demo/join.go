@@ -25,6 +25,9 @@ const oldest = "1.33"
 // ofDemo is the label of the demo's namespace, and of pods that it evicts.
 const ofDemo = "app.kubernetes.io/part-of=flotilla-demo"
 
+// madeByDemo is the label of operators that a demo has installed.
+const madeByDemo = "apps.kruise.io/made-by=demo"
+
 // join uses a cluster that is there, which must be able to pull from the registry. It leaves alone what is not its own.
 func (d *demo) join(ctx context.Context, kubeconfig, registry string) error {
 	if kubeconfig == "" || registry == "" {
@@ -60,7 +63,7 @@ func (d *demo) join(ctx context.Context, kubeconfig, registry string) error {
 	}
 	d.joined = true
 	d.target = install.Target{
-		Kubectl: kubectl, Kubeconfig: kubeconfig, Registry: strings.TrimSuffix(registry, "/"), Named: true, Platforms: platforms,
+		Kubectl: kubectl, Kubeconfig: kubeconfig, Registry: strings.TrimSuffix(registry, "/"), Named: true, Platforms: platforms, Label: madeByDemo,
 	}
 	fmt.Printf("Kubernetes %s, %d nodes that take pods, %s\n", release, len(d.nodes), strings.Join(platforms, " and "))
 	return d.spareOthers(ctx)
@@ -95,8 +98,12 @@ func usable(nodes []corev1.Node) (names, platforms []string) {
 	return names, slices.Sorted(maps.Keys(found))
 }
 
-// spareOthers returns an error if the demo would replace what is not its own: CRDs of OpenKruise, or a namespace.
+// spareOthers returns an error if the demo would replace what is not its own: operators that are in use, CRDs of OpenKruise, or a
+// namespace.
 func (d *demo) spareOthers(ctx context.Context) error {
+	if err := d.spareOperators(ctx); err != nil {
+		return err
+	}
 	out, err := d.command(ctx, "get", "crds", "-l", "app.kubernetes.io/part-of!=flotilla", "-o", "name").Output()
 	if err != nil {
 		return fmt.Errorf("list the CRDs: %w", err)
@@ -111,6 +118,25 @@ func (d *demo) spareOthers(ctx context.Context) error {
 	}
 	if len(out) > 0 {
 		return fmt.Errorf("namespace %s is there and was not made by a demo, which would delete it", namespace)
+	}
+	return nil
+}
+
+// spareOperators returns an error if there are operators that no demo has made. A demo would replace their images and arguments,
+// and end with the advice to remove them.
+func (d *demo) spareOperators(ctx context.Context) error {
+	label, value, _ := strings.Cut(madeByDemo, "=")
+	deployments, err := d.api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=flotilla," + label + "!=" + value})
+	if err != nil {
+		return fmt.Errorf("look for operators: %w", err)
+	}
+	var found []string
+	for i := range deployments.Items {
+		found = append(found, deployments.Items[i].Namespace+"/"+deployments.Items[i].Name)
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("Flotilla is in use here, and no demo has installed it: Deployments %s; use another cluster, or remove them: flotilla uninstall all",
+			strings.Join(found, ", "))
 	}
 	return nil
 }

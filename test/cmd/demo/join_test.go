@@ -5,8 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/flotilla-project/flotilla/test/install"
 )
@@ -39,6 +41,19 @@ func TestForeign(t *testing.T) {
 			"customresourcedefinition.apiextensions.k8s.io/certificates.cert-manager.io\n"+
 			"customresourcedefinition.apiextensions.k8s.io/podunavailablebudgets.policy.kruise.io\n"))
 	assert.Empty(t, foreign(""))
+}
+
+// A demo replaces what a demo has made, and no operator that is in use.
+func TestOperatorsInUseAreLeftAlone(t *testing.T) {
+	manager := func(name string, labels map[string]string) *appsv1.Deployment {
+		labels["app.kubernetes.io/part-of"] = "flotilla"
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: install.Namespace, Name: name, Labels: labels}}
+	}
+	mine, inUse := manager("jobs-manager", map[string]string{"apps.kruise.io/made-by": "demo"}), manager("cloneset-manager", map[string]string{})
+
+	require.NoError(t, (&demo{api: fake.NewClientset(mine)}).spareOperators(t.Context()))
+	err := (&demo{api: fake.NewClientset(mine, inUse)}).spareOperators(t.Context())
+	assert.ErrorContains(t, err, "Deployments flotilla-system/cloneset-manager; use another cluster")
 }
 
 func TestBothAreNeeded(t *testing.T) {
