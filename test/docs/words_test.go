@@ -35,7 +35,6 @@ func measures() []measure {
 func exempt() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(`
-		docs/CONTRIBUTING.md
 		docs/api/budget.md
 		docs/api/cloneset.md
 		docs/api/daemon.md
@@ -44,7 +43,6 @@ func exempt() map[string]bool {
 		docs/api/spread.md
 		docs/api/statefulset.md
 		docs/architecture.md
-		docs/conventions.md
 		docs/features/broadcastjob.md
 		docs/features/cloneset.md
 		docs/features/containerrecreaterequest.md
