@@ -170,21 +170,14 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	pass.Executed = func(done *progress.Result) {
 		r.memory.addMaybeBegun(key, todo.Doubtful(done))
 		r.memory.dropStale(key, done)
-		if todo.Written(done) {
-			r.stop(ctx, key, &todo, containers)
+		if todo.Hook != nil && todo.Written(todo.Hook, done) {
+			r.hook(ctx, key, todo.Hook, containers)
+		}
+		if todo.Kill != nil && todo.Written(todo.Kill, done) {
+			r.kill(ctx, key, todo.Kill, containers)
 		}
 	}
 	return pass, nil
-}
-
-// stop begins the hook or the stop of the plan.
-func (r *reconciler) stop(ctx context.Context, key types.NamespacedName, todo *node.Plan, containers []cri.Container) {
-	if todo.Hook != nil {
-		r.hook(ctx, key, todo.Hook, containers)
-	}
-	if todo.Kill != nil {
-		r.kill(ctx, key, todo.Kill, containers)
-	}
 }
 
 // snapshot reads the containers of the pod from the runtime. Without requests nothing is read.

@@ -79,7 +79,7 @@ func (w *world) watch() {
 
 // refuse begins to refuse some kind of write, or stops to.
 func (w *world) refuse() {
-	kind := w.choice("agent", "metadata", "status", "pod")
+	kind := w.choice("agent", "later", "metadata", "status", "pod")
 	w.refused[kind] = !w.refused[kind]
 	w.note("writes of %s are refused: %v", kind, w.refused[kind])
 }
@@ -104,7 +104,8 @@ func (w *world) patch(r *v1beta1.ContainerRecreateRequest, patch action.Patch) e
 		w.judgeTry(r.Name, &w.asked)
 		return errRefused
 	}
-	if w.odds(12) {
+	status, _ := patch.Body["status"].(map[string]any)
+	if w.odds(12) || w.refused["later"] && status["phase"] == v1beta1.RecreatePending {
 		return errRefused
 	}
 	stored := w.server[r.UID]

@@ -89,7 +89,7 @@ type Plan struct {
 	action.Plan
 	// Writes are the status patches that are wanted.
 	Writes []Write
-	// Hook is the container whose hook to run once all is Written, Kill the one to be told to stop: its hook is over, or
+	// Hook is the container whose hook to run once that is Written, Kill the one to be told to stop: its hook is over, or
 	// it has none. One of them at least is nil. The Stop must be in the snapshot from then on.
 	Hook, Kill *Kill
 }
@@ -102,18 +102,29 @@ type Write struct {
 	Status map[string]any
 }
 
-// write adds a write to the plan. One that is refused, and one that meets another version, ends the plan.
+// write adds a write to the plan. What becomes of it matters to its request alone: a policy may refuse the one of another.
 func (p *Plan) write(r *v1beta1.ContainerRecreateRequest, status map[string]any) {
 	p.Writes = append(p.Writes, Write{r, status})
-	p.Add(action.Step{Name: "status", Actions: []action.Action{{
+	p.Add(action.Step{Name: "status", Optional: true, Actions: []action.Action{{
 		Verb: action.PatchStatus, Object: r, Reason: "Status", Message: "what has become of the containers",
 		Patches: []action.Patch{{Subresource: "status", Type: types.MergePatchType, Body: map[string]any{"status": status}}},
 	}}})
 }
 
-// Written reports whether all writes are done now that this has become of the steps.
-func (p *Plan) Written(done *progress.Result) bool {
-	return done.Done(action.PatchStatus) == len(p.Writes)
+// Written reports whether all that a kill's request is to say is done now that this has become of the steps.
+func (p *Plan) Written(kill *Kill, done *progress.Result) bool {
+	uid, left := kill.Request.UID, 0
+	for i := range p.Writes {
+		if p.Writes[i].Request.UID == uid {
+			left++
+		}
+	}
+	for i := range done.Outcomes {
+		if r := &done.Outcomes[i]; r.Action.Object.GetUID() == uid && r.State == progress.Done {
+			left--
+		}
+	}
+	return left == 0
 }
 
 // Doubtful returns the requests that may have begun: they were not written as far as this process knows.

@@ -2,14 +2,21 @@ package node_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/plan/memory"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/plan/refusals"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
@@ -111,4 +118,50 @@ func TestARequestThatMayHaveBegunKeepsItsTurn(t *testing.T) {
 	assert.True(t, node.Compute(s).Writes[0].Begins())
 	s.Begun = map[types.UID]bool{s.Requests[0].UID: true}
 	assert.Equal(t, "b", first())
+}
+
+// A policy may refuse what is written to one request. The stop of another, which waits for its own mark only, goes on.
+func TestARefusedWriteStopsItsOwnRequestOnly(t *testing.T) {
+	over := request("over", older, hook, recreating(hooked()), ended)
+	requests := []*v1beta1.ContainerRecreateRequest{over, request("turn", phase(v1beta1.RecreatePending)), request("later")}
+	stops := map[string]node.Stop{id("a", 0): {Request: "over", Stage: node.AfterHook}}
+	cases := []struct {
+		name    string
+		stops   map[string]node.Stop
+		refused types.UID
+		asks    string
+		written bool
+	}{
+		{"one that waits", nil, "later", "turn", true},
+		{"the one whose turn it is", nil, "turn", "turn", false},
+		{"one whose turn it is, beside one that is carried through", stops, "turn", "over", true},
+		{"one that is carried through", stops, "over", "over", false},
+	}
+	for _, c := range cases {
+		for _, before := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.name, " ", before), func(t *testing.T) {
+				pauses, key := &refusals.Tracker{}, memory.Key{NamespacedName: types.NamespacedName{Name: "pod"}, UID: podUID}
+				pass := func(now time.Time) (plan node.Plan, done progress.Result) {
+					plan = node.Compute(node.Snapshot{
+						PodUID: podUID, Requests: requests, Containers: both(), Stops: c.stops, Now: now,
+						Refusals: pauses.For(key, refusals.Observation{Now: now}),
+					})
+					answer := func(a *action.Action) progress.Outcome {
+						if a.Object.GetUID() == c.refused {
+							return progress.OutcomeOf(apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 0))
+						}
+						return progress.OutcomeOf(nil)
+					}
+					return plan, progress.Run(plan.Steps, progress.InTurn(answer, func() time.Time { return now }), progress.Options{Workload: key, Refusals: pauses})
+				}
+				plan, done := pass(at(10))
+				if before { // the refused one is left alone for a while
+					plan, done = pass(at(11))
+				}
+				require.NotNil(t, plan.Kill)
+				assert.Equal(t, c.asks, plan.Kill.Request.Name)
+				assert.Equal(t, c.written, plan.Written(plan.Kill, &done))
+			})
+		}
+	}
 }

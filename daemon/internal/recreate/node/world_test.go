@@ -320,15 +320,12 @@ func (w *world) follow(key memory.Key, todo node.Plan) {
 	for _, uid := range todo.Doubtful(&done) {
 		w.begun[uid] = true
 	}
-	if !todo.Written(&done) {
-		return
-	}
-	if kill := todo.Hook; kill != nil {
+	if kill := todo.Hook; kill != nil && todo.Written(kill, &done) {
 		w.note("hook of %s for %s", kill.ContainerID, kill.Request.Name)
 		w.judgeKill(kill, true)
 		w.stops[kill.ContainerID] = node.Stop{Request: kill.Request.UID}
 	}
-	if kill := todo.Kill; kill != nil {
+	if kill := todo.Kill; kill != nil && todo.Written(kill, &done) {
 		w.note("stop %s for %s", kill.ContainerID, kill.Request.Name)
 		w.judgeKill(kill, false)
 		w.stops[kill.ContainerID] = node.Stop{Request: kill.Request.UID, Stage: node.Told}
