@@ -220,6 +220,23 @@ func TestUpdatesThatDoNotWaitForCreationsTakeNoMorePods(t *testing.T) {
 	assert.Empty(t, Compute(s).Steps)
 }
 
+// While pods cannot be created updates do not wait for them, but for pods that users want gone: these cost nothing where
+// they are out of service, and an update that goes on for long would use up what they need where they are not.
+func TestSpecifiedPodsGoBeforeUpdatesThatDoNotWaitForCreations(t *testing.T) {
+	for name, options := range map[string][]gen.PodOption{"out of service": {unready}, "available": nil} {
+		t.Run(name, func(t *testing.T) {
+			w := given(t, 4, maxUnavailable("3")).old(2).old(1, append(options, gen.SpecifiedDelete())...)
+			w.set.Status.Conditions = []workload.Condition{{Type: v1beta1.CloneSetFailedScale, Status: corev1.ConditionTrue}}
+			s := w.snapshot()
+			s.Refusals = action.Refusals{{Verb: action.Create, Kind: "pod", Reason: "ScaleOut"}: {Probing: true, Told: action.Told{Message: "no pods"}, Until: now.Add(time.Hour)}}
+			todo := Compute(s)
+			require.Len(t, todo.Steps, 1, todo.String())
+			require.Len(t, todo.Steps[0].Actions, 1, todo.String())
+			assert.Equal(t, "SpecifiedDelete", todo.Steps[0].Actions[0].Reason)
+		})
+	}
+}
+
 // A pass that scales in updates nothing. What is refused to the update is told all the same once it is in the status,
 // as in passes in which the deletion of the pod too many waits for its turn.
 func TestOfWhatAPassDoesNotComeToTheSameIsSaid(t *testing.T) {

@@ -55,15 +55,16 @@ func rules() []rule {
 		{cancelDeletion, true},       // pods in PreparingDelete that need not go after all
 		{warnAboutFailedPods, false}, // pods in phase Failed, which others replace
 		{limitFailedPods, false},     // of which only some stay
-		{updateFirst, true},          // while pods cannot be created, updates do not wait for them
-		{scaleOut, true},             // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
-		{pause, true},                // pods whose hook has let go for an update that is paused
-		{finishDeletion, true},       // pods in PreparingDelete whose hook has let go
-		{deleteSpecified, true},      // podsToDelete and the specified-delete label
-		{scaleIn, true},              // too many pods
-		{updateLast, true},           // pods of the other revision
-		{truncateHistory, false},     // spec.revisionHistoryLimit
-		{truncateNames, false},       // podsToDelete whose pods are gone
+		{deleteSpecifiedFirst, true}, // while pods cannot be created, these and updates do not wait for them
+		{updateFirst, true},
+		{scaleOut, true},            // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
+		{pause, true},               // pods whose hook has let go for an update that is paused
+		{finishDeletion, true},      // pods in PreparingDelete whose hook has let go
+		{deleteSpecifiedLast, true}, // podsToDelete and the specified-delete label
+		{scaleIn, true},             // too many pods
+		{updateLast, true},          // pods of the other revision
+		{truncateHistory, false},    // spec.revisionHistoryLimit
+		{truncateNames, false},      // podsToDelete whose pods are gone
 	}
 }
 

@@ -25,8 +25,22 @@ var errNoClaim = errors.New("its new pod would mount a volume whose claim templa
 // errNoNewPods means that a pod is not recreated because its replacement might not come.
 var errNoNewPods = errors.New("pods are missing that cannot be created, and this one needs a new pod")
 
-// updateFirst updates pods before it creates any when the last attempt to create some has failed, for instance because
-// a quota is used up: creates that fail must not block updates.
+// deleteSpecifiedFirst and updateFirst delete and update pods before any are created when the last attempt to create some
+// has failed, for instance because a quota is used up: creates that fail must block neither.
+func deleteSpecifiedFirst(p *pass) {
+	if p.creationFailed() {
+		deleteSpecified(p)
+	}
+}
+
+// deleteSpecifiedLast deletes pods unless deleteSpecifiedFirst did.
+func deleteSpecifiedLast(p *pass) {
+	if !p.creationFailed() {
+		deleteSpecified(p)
+	}
+}
+
+// updateFirst updates pods after deleteSpecifiedFirst: an update that goes on for long would use up what these pods need.
 func updateFirst(p *pass) {
 	if p.creationFailed() {
 		update(p)
