@@ -193,6 +193,7 @@ func TestComponentsOfTheNodeAgentAreChosenByAnOverlay(t *testing.T) {
 		{"rke2", "path: /run/k3s/containerd\n", "path: /run/containerd\n"},
 		{"microk8s", "path: /var/snap/microk8s/common/run\n", "path: /run/containerd\n"},
 		{"k0s", "path: /run/k0s\n", "path: /run/containerd\n"},
+		{"credentialplugins", "mountPath: /etc/ssl/certs\n", "path: /hostvarrun/crio\n"},
 		{"readinessgate", "path: /mutate-pod-readiness-gate\n", "path: /hostvarrun/crio\n"},
 		{"flowcontrol", "kind: FlowSchema\n", "path: /hostvarrun/crio\n"},
 	}
