@@ -332,15 +332,20 @@ func (c *Controller) serve(content Content) error {
 	return c.source.serve(content)
 }
 
-// follow serves external certificates and checks that all targets trust them.
+// follow serves external certificates and checks that all targets trust them. Somebody else writes the targets later than the
+// Secret: until all of them trust a new certificate, the one before is served, as long as it is valid.
 func (c *Controller) follow(seen observation) error {
 	if seen.secret == nil {
 		return fmt.Errorf("not found Secret %s with external certificates", c.secret.key)
 	}
 	content := readExternal(seen.secret.Data)
-	failures := []error{c.serve(content), seen.missing}
+	var untrusted []error
 	for _, target := range seen.targets {
-		failures = append(failures, checkExternal(target, content.CA.Certificate))
+		untrusted = append(untrusted, checkExternal(target, content.CA.Certificate))
 	}
-	return errors.Join(failures...)
+	trust := errors.Join(untrusted...)
+	if trust != nil && c.source.validAt(c.options.Clock.Now()) {
+		return errors.Join(seen.missing, trust)
+	}
+	return errors.Join(c.serve(content), seen.missing, trust)
 }

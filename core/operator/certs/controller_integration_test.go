@@ -309,15 +309,78 @@ func TestExternalCertificatesAreOnlyChecked(t *testing.T) {
 		assert.EqualError(check, err, strings.Join(want, "\n"))
 	}, "%v", controllers[0].Err())
 
-	for _, object := range []client.Object{p.mutating(), p.validating(), p.crd()} {
-		require.NoError(t, p.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-		patch, err := injection(object, ours.CA.Certificate)
-		require.NoError(t, err)
-		require.NoError(t, p.admin.Patch(t.Context(), object, client.RawPatch(types.JSONPatchType, patch)))
-	}
+	p.inject(ours.CA.Certificate, p.mutating(), p.validating(), p.crd())
 	p.initialized(controllers)
 	assert.Zero(t, p.writes.Load())
 	served, err := controllers[0].Source().GetCertificate(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "webhook."+p.name+".svc", served.Leaf.Subject.CommonName)
+}
+
+// inject writes a bundle into targets, as whoever maintains external certificates does.
+func (p *place) inject(bundle []byte, targets ...client.Object) {
+	p.t.Helper()
+	for _, object := range targets {
+		require.NoError(p.t, p.admin.Get(p.t.Context(), client.ObjectKeyFromObject(object), object))
+		patch, err := injection(object, bundle)
+		require.NoError(p.t, err)
+		require.NoError(p.t, p.admin.Patch(p.t.Context(), object, client.RawPatch(types.JSONPatchType, patch)))
+	}
+}
+
+// Renewals of external certificates refuse nobody: those of a CA that stays are used at once, and one of a new CA when all trust
+// it, or when the one before is over.
+func TestExternalRenewalsInterruptNobody(t *testing.T) {
+	p := newPlace(t)
+	authority := Authority{Names: []string{"webhook." + p.name + ".svc"}, Random: rand.Reader, NewKey: newSmallKey}
+	current := started(t, authority)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "certs"}}
+	write := func(content Content) {
+		secret.Data = map[string][]byte{"ca.crt": content.CA.Certificate, "tls.crt": content.Serving.Certificate, "tls.key": content.Serving.Key}
+		require.NoError(t, p.admin.Update(t.Context(), secret))
+	}
+	serves := func(controllers []*Controller, content Content) {
+		await.Until(t, func(check *assert.CollectT) {
+			assert.Equal(check, string(content.Serving.Certificate), string(controllers[0].Source().content().Serving.Certificate))
+		})
+	}
+	p.create(secret)
+	write(current)
+	p.inject(current.CA.Certificate, p.mutating(), p.validating(), p.crd())
+	options := p.options(p.operatorConfig())
+	options.External = true
+	controllers := p.start(options, 1)
+	p.initialized(controllers)
+	calls := p.callAllTheTime(controllers)
+	for range 3 {
+		renewed := current
+		var err error
+		renewed.Serving, err = authority.newServing(current.CA, birth())
+		require.NoError(t, err)
+		write(renewed)
+		serves(controllers, renewed)
+		calls.more(t)
+		current = renewed
+	}
+
+	other := started(t, authority)
+	write(other)
+	await.Until(t, func(check *assert.CollectT) { assert.Error(check, controllers[0].Err()) })
+	calls.more(t)
+	assert.Empty(t, calls.stop())
+	p.inject(other.CA.Certificate, p.mutating(), p.validating())
+	await.Until(t, func(check *assert.CollectT) {
+		assert.EqualError(check, controllers[0].Err(), "caBundle of CRD "+p.crd().Name+" does not match external caBundle")
+	})
+	serves(controllers, current)
+	p.inject(other.CA.Certificate, p.crd())
+	serves(controllers, other)
+
+	last := started(t, authority)
+	write(last)
+	await.Until(t, func(check *assert.CollectT) { assert.Error(check, controllers[0].Err()) })
+	serves(controllers, other)
+	p.clock.Step(2 * servingLife)
+	serves(controllers, last)
+	assert.Zero(t, p.writes.Load())
 }

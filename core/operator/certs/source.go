@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // Source provides the serving certificate to the webhook server, from memory: a new one is used from the next handshake
@@ -46,6 +47,12 @@ func (s *Source) content() *Content {
 		return nil
 	}
 	return &current.content
+}
+
+// validAt reports whether a certificate is served that is valid at a time.
+func (s *Source) validAt(now time.Time) bool {
+	current := s.served.Load()
+	return current != nil && valid(current.certificate.Leaf, now) == nil
 }
 
 // serve switches to the certificate of content.
