@@ -58,7 +58,7 @@ func TestWhatAManagerLeavesBehind(t *testing.T) {
 		}
 		return all
 	}
-	usual := []string{"Secret flotilla-system/jobs-webhook-certs", "Lease flotilla-system/jobs-manager"}
+	usual := []string{"Secret flotilla-system/jobs-webhook-certs", "Secret flotilla-system/jobs-webhook-ca", "Lease flotilla-system/jobs-manager"}
 	assert.Equal(t, usual, names())
 	assert.Equal(t, append(usual, "Lease flotilla-system/mine"), names(manager))
 }

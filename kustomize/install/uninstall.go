@@ -352,13 +352,14 @@ func named(apiVersion, kind, name string) *unstructured.Unstructured {
 func leftovers(feature catalog.Feature, live []*unstructured.Unstructured) []*unstructured.Unstructured {
 	kept := []*unstructured.Unstructured{
 		named("v1", "Secret", feature.Name+"-webhook-certs"),
+		named("v1", "Secret", feature.Name+"-webhook-ca"), // of cert-manager
 		named("coordination.k8s.io/v1", "Lease", feature.Name+"-manager"),
 	}
 	for _, object := range live {
 		if object.GetKind() != "Deployment" || object.GetName() != feature.Name+"-manager" {
 			continue
 		}
-		if lease := apply.LeaseOf(object); lease != nil && identity(lease) != identity(kept[1]) {
+		if lease := apply.LeaseOf(object); lease != nil && identity(lease) != identity(kept[2]) {
 			kept = append(kept, lease)
 		}
 	}
