@@ -157,7 +157,8 @@ func (r *purposeState) target(a *action.Action) *target {
 }
 
 // RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
-// another one, waits as if it were alone: the refusals may have ended.
+// another one, waits as if it were alone: the refusals may have ended. What it refused to an update in place of that pod to
+// another revision is forgotten: nobody wants it any more.
 func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,19 +168,30 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	}
 	mine := a.Purpose()
 	if r := w.purposes[mine]; r != nil {
-		delete(r.targets, a.Target())
 		r.streak, r.until = 0, time.Time{}
+		w.forget(mine, a.Target())
 		for _, t := range r.targets {
 			t.endTurns(r.streak)
 		}
-		if len(r.targets) == 0 {
-			delete(w.purposes, mine)
-		}
 	}
 	for purpose, r := range w.purposes {
-		if t := r.targets[a.Target()]; t != nil && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind {
+		t := r.targets[a.Target()]
+		switch {
+		case t == nil || purpose.Verb != mine.Verb || purpose.Kind != mine.Kind:
+		case t.revision != a.Revision:
+			w.forget(purpose, a.Target())
+		default:
 			t.endTurns(r.streak)
 		}
+	}
+}
+
+// forget drops what was refused to a target for a purpose.
+func (w *workload) forget(purpose action.Purpose, target string) {
+	r := w.purposes[purpose]
+	delete(r.targets, target)
+	if len(r.targets) == 0 {
+		delete(w.purposes, purpose)
 	}
 }
 

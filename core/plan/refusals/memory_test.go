@@ -248,6 +248,25 @@ func TestSuccessForOnePurposeFreesTheOthers(t *testing.T) {
 	assert.False(t, held(10*time.Second))
 }
 
+// What was refused to an update is no longer wanted once another one has begun.
+func TestTheNextUpdateForgetsWhatWasRefusedToTheOneBefore(t *testing.T) {
+	for begun, want := range map[string]bool{"new": false, "old": true} {
+		var m refusals.Tracker
+		next := update("a", "1")
+		next.Reason, next.Revision = "Refresh", "old"
+		m.RecordFailure(web, 1, &next, refusals.Failure{Late: true}, start)
+		other := update("b", "1")
+		other.Reason, other.Revision = "Refresh", "old"
+		m.RecordFailure(web, 1, &other, refusals.Failure{Late: true}, start)
+		begins := update("a", "1")
+		begins.Revision = begun
+		m.RecordSuccess(web, &begins)
+		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
+		assert.Equal(t, want, p.WasRefused(&next), begun)
+		assert.True(t, p.WasRefused(&other))
+	}
+}
+
 func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
 	var m refusals.Tracker
 	early, late := update("a", "1"), update("b", "1")

@@ -22,6 +22,7 @@ type target struct {
 	since        time.Time // of the first refusal that users are to know of
 	tooSmall     action.NodeTooSmall
 	version      string
+	revision     string // of the action
 	message      string
 }
 
@@ -32,6 +33,7 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 		t.tries = 0 // the object goes on, so that this says nothing of the next try
 	}
 	t.tries++
+	t.revision = a.Revision
 	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
 	t.late = t.late || f.Late || f.ByBudget && !inService(a.Object)
 	t.byBudget = f.ByBudget && !t.late
