@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -14,16 +15,17 @@ import (
 
 // Resizes are worlds in which nodes put resizes off for ever, can never give them, or the server refuses them.
 type Resizes struct {
-	// Ask has the template ask for so much cpu, with the image; it asks for 1 from the beginning.
-	Ask func(w *World, cpu, image string)
+	// Edit changes the containers of the template. The first one asks for 1 cpu from the beginning.
+	Edit func(w *World, change func(*corev1.PodSpec))
 	// Last does the same once and for all, and lets pods be recreated that have waited so long, in seconds.
-	Last func(w *World, cpu string, deadline int32)
+	Last func(w *World, deadline int32, change func(*corev1.PodSpec))
 	// Given are quantities that pods get in the end, in place or by being recreated.
 	Given []string
 }
 
 // Check plays the worlds, with faults and without, and demands that they arrive. Without faults a pod whose resize is put
-// off serves.
+// off serves, and none leaves service for nothing. In half of the worlds there is a second container of a higher launch priority, which is updated before the
+// first one.
 func (r Resizes) Check(t *testing.T, all Walk) {
 	t.Helper()
 	start := all.Start
@@ -32,14 +34,22 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 		t.Helper()
 		w, p := start(t, seed)
 		rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
-		for range 1 + rng.IntN(4) {
-			cpu, image := []string{"2", "40", "100"}[rng.IntN(3)], []string{"app:1", "app:2", "app:3"}[rng.IntN(3)]
-			w.EditAfter(time.Duration(rng.IntN(300))*time.Second, func() { r.Ask(w, cpu, image) })
+		if seed/2%2 == 0 {
+			r.Edit(w, addFirstBatch)
 		}
-		cpu, deadline := r.Given[rng.IntN(len(r.Given))], int32(rng.IntN(90)) //nolint:gosec // no more than 90
+		for range 1 + rng.IntN(4) {
+			ask, images := asking(rng, []string{"1", "2", "40", "100"}), imaging(rng)
+			w.EditAfter(time.Duration(rng.IntN(300))*time.Second, func() {
+				r.Edit(w, func(spec *corev1.PodSpec) {
+					ask(spec)
+					images(spec)
+				})
+			})
+		}
+		ask, deadline := asking(rng, r.Given), int32(rng.IntN(90)) //nolint:gosec // no more than 90
 		w.After(6*time.Minute, func() {
-			w.Tell(UserActor, "asks for cpu %s and waits %d s for it", cpu, deadline)
-			r.Last(w, cpu, deadline)
+			w.Tell(UserActor, "asks for the last time for cpu and waits %d s for it", deadline)
+			r.Last(w, deadline, ask)
 		})
 		return w, p
 	}
@@ -49,6 +59,7 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 		t.Helper()
 		w, p := judged(t, seed)
 		if seed%2 == 0 {
+			w.OnEvent(judgeNeedlessBreaks())
 			for at := time.Minute; at < 6*time.Minute; at += 5 * time.Second {
 				w.After(at, w.judgePutOff)
 			}
@@ -56,6 +67,66 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 		return w, p
 	}
 	all.Run(t)
+}
+
+// judgeNeedlessBreaks returns the judge that no pod leaves service for an update and comes back as it was.
+func judgeNeedlessBreaks() func(*World, Event) {
+	left := map[types.UID]*corev1.Pod{}
+	return func(w *World, e Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || e.Type != Modified {
+			return
+		}
+		before := left[pod.UID]
+		switch out := isFalse(pod, contract.InPlaceUpdateReady); {
+		case out && before == nil && isTrue(pod, corev1.PodReady): // else a hook holds it out of service
+			left[pod.UID] = pod
+		case !out && before != nil:
+			delete(left, pod.UID)
+			sameRevision := pod.Labels[contract.RevisionLabel] == before.Labels[contract.RevisionLabel]
+			if sameRevision && same(before.Spec, pod.Spec) && same(runs(before), runs(pod)) {
+				w.Violate("pod %s left service for its update and comes back as it was", pod.Name)
+			}
+		}
+	}
+}
+
+// runs are the running processes of a pod.
+func runs(pod *corev1.Pod) []string {
+	var ids []string
+	for i := range pod.Status.ContainerStatuses {
+		ids = append(ids, pod.Status.ContainerStatuses[i].ContainerID)
+	}
+	return ids
+}
+
+// addFirstBatch adds a container that is updated before the others.
+func addFirstBatch(spec *corev1.PodSpec) {
+	main := &spec.Containers[0]
+	main.Env = append(main.Env, launchPriority(1))
+	spec.Containers = append(spec.Containers, corev1.Container{
+		Name: "side", Image: "side:1", Resources: requests("1"), Env: []corev1.EnvVar{launchPriority(2)},
+	})
+}
+
+// asking has each container ask for one of the quantities.
+func asking(rng *rand.Rand, quantities []string) func(*corev1.PodSpec) {
+	first, second := quantities[rng.IntN(len(quantities))], quantities[rng.IntN(len(quantities))]
+	return func(spec *corev1.PodSpec) {
+		for i, cpu := range []string{first, second}[:len(spec.Containers)] {
+			spec.Containers[i].Resources.Requests = requests(cpu).Requests
+		}
+	}
+}
+
+// imaging gives each container one of its images.
+func imaging(rng *rand.Rand) func(*corev1.PodSpec) {
+	first, second := []string{"app:1", "app:2", "app:3"}[rng.IntN(3)], []string{"side:1", "side:2"}[rng.IntN(2)]
+	return func(spec *corev1.PodSpec) {
+		for i, image := range []string{first, second}[:len(spec.Containers)] {
+			spec.Containers[i].Image = image
+		}
+	}
 }
 
 // faultsOfOdd are all faults in every second world, and none in the others.

@@ -203,10 +203,12 @@ func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 func forbidden(path, text string) *field.Error { return field.Forbidden(field.NewPath(path), text) }
 
-// fitsNode returns the server's refusal of a resize to more than a node has.
-func fitsNode(pod *corev1.Pod) error {
-	for _, c := range podspec.LongRunning(&pod.Spec) {
-		if cpu := c.Resources.Requests.Cpu(); cpu.CmpInt64(maxCPU) > 0 {
+// fitsNode returns the server's refusal of a resize to more than a node has. What the pod has from its creation is no
+// resize.
+func fitsNode(old, pod *corev1.Pod) error {
+	before := podspec.LongRunning(&old.Spec)
+	for i, c := range podspec.LongRunning(&pod.Spec) {
+		if cpu := c.Resources.Requests.Cpu(); cpu.CmpInt64(maxCPU) > 0 && cpu.Cmp(*before[i].Resources.Requests.Cpu()) > 0 {
 			refused := apierrors.NewForbidden(resourceOf(pod), pod.Name, fmt.Errorf("the node has less cpu than %s", cpu))
 			refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: progress.NodeCapacityCause}}
 			return refused

@@ -80,9 +80,9 @@ func TestPodsOfNodesThatAreTooSmallStay(t *testing.T) {
 func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	simulate.Resizes{
-		Ask: func(w *simulate.World, cpu, name string) { edit(w, asks(cpu), image(name)) },
-		Last: func(w *simulate.World, cpu string, deadline int32) {
-			edit(w, asks(cpu), inRolling, inPlaceUnlessSurging, resizeDeadline(deadline))
+		Edit: func(w *simulate.World, change func(*corev1.PodSpec)) { edit(w, containers(change)) },
+		Last: func(w *simulate.World, deadline int32, change func(*corev1.PodSpec)) {
+			edit(w, containers(change), inRolling, inPlaceUnlessSurging, resizeDeadline(deadline))
 		},
 		Given: []string{"2", "40"},
 	}.Check(t, worlds(asks("1"), inPlaceUnlessSurging))
@@ -98,6 +98,11 @@ func TestStarvedContainersGetTheirMemory(t *testing.T) {
 			edit(w, limited(memory), inRolling, inPlaceUnlessSurging)
 		},
 	}.Check(t, worlds(limited("256Mi"), inPlaceUnlessSurging))
+}
+
+// containers changes those of the template.
+func containers(change func(*corev1.PodSpec)) setOption {
+	return func(s *v1beta1.DaemonSet) { change(&s.Spec.Template.Spec) }
 }
 
 // limited gives the container so much memory.

@@ -94,9 +94,9 @@ func TestPodsOfNodesThatAreTooSmallAreRecreatedAtTheDeadline(t *testing.T) {
 func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	simulate.Resizes{
-		Ask: func(w *simulate.World, cpu, name string) { edit(w, asks(cpu), image(name), valid) },
-		Last: func(w *simulate.World, cpu string, deadline int32) {
-			edit(w, asks(cpu), partition(0), policy(v1beta1.InPlaceIfPossible), resizeDeadline(deadline), valid)
+		Edit: func(w *simulate.World, change func(*corev1.PodSpec)) { edit(w, containers(change), valid) },
+		Last: func(w *simulate.World, deadline int32, change func(*corev1.PodSpec)) {
+			edit(w, containers(change), partition(0), policy(v1beta1.InPlaceIfPossible), resizeDeadline(deadline), valid)
 		},
 		Given: []string{"2", "40", "100"},
 	}.Check(t, worlds(asks("1"), policy(v1beta1.InPlaceIfPossible)))
@@ -112,6 +112,11 @@ func TestStarvedContainersGetTheirMemory(t *testing.T) {
 			edit(w, limited(memory), partition(0), policy(v1beta1.InPlaceIfPossible), valid)
 		},
 	}.Check(t, worlds(limited("256Mi"), policy(v1beta1.InPlaceIfPossible)))
+}
+
+// containers changes those of the template.
+func containers(change func(*corev1.PodSpec)) setOption {
+	return func(s *v1beta1.StatefulSet) { change(&s.Spec.Template.Spec) }
 }
 
 // limited gives the container so much memory.
