@@ -2,6 +2,8 @@ package setup
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 
@@ -65,9 +67,11 @@ func exempt(t *testing.T, c client.Client) {
 
 	hooks := &admissionv1.ValidatingWebhookConfiguration{}
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: component.Patches[0].Target.Name}, hooks))
-	before := hooks.DeepCopy()
+	before, err := json.Marshal(hooks.Webhooks[1].MatchConditions)
+	require.NoError(t, err)
 	require.NoError(t, c.Patch(t.Context(), hooks, client.RawPatch(types.JSONPatchType, operations)))
 	t.Cleanup(func() {
-		assert.NoError(t, c.Patch(context.WithoutCancel(t.Context()), before, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/webhooks/1/matchConditions/2"}]`))))
+		undo := fmt.Appendf(nil, `[{"op":"replace","path":"/webhooks/1/matchConditions","value":%s}]`, before)
+		assert.NoError(t, c.Patch(context.WithoutCancel(t.Context()), hooks, client.RawPatch(types.JSONPatchType, undo)))
 	})
 }
