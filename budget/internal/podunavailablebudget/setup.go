@@ -30,6 +30,8 @@ const (
 	recheck = 30 * time.Second
 	// loading is how often it is looked whether the cache has the pods of a namespace that has just got its first budget.
 	loading = 100 * time.Millisecond
+	// comparePause is how often a budget is compared with the others of its namespace at most.
+	comparePause = 5 * time.Second
 )
 
 // Options describe the controller.
@@ -58,10 +60,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	o.Cover.Cache = b.Reader
 	r := &reconciler{
-		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, workloads: newWorkloads(mgr, o.Cover.Targets.Caches),
+		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, overlap: o.Cover.Overlap,
+		compared: &memory.Objects[time.Time]{}, workloads: newWorkloads(mgr, o.Cover.Targets.Caches),
 		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
 	}
-	b.AddMemories(r.memory, r.workloads, r.meter)
+	b.AddMemories(r.memory, r.compared, r.workloads, r.meter)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
 		return fmt.Errorf("add the watches of workloads: %w", err)
 	}

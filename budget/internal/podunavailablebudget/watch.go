@@ -132,7 +132,8 @@ func owner(pod *corev1.Pod) string {
 	return ""
 }
 
-// neighbours wakes the other budgets of a namespace when one comes or goes: they may cover the same pods.
+// neighbours wakes the other budgets of a namespace when one comes or goes: they may cover the same pods. Budgets that come
+// together wake each of the others once.
 func neighbours(reader *fastclient.Reader) handler.EventHandler {
 	wake := func(ctx context.Context, changed client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		all, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader, changed.GetNamespace())
@@ -141,7 +142,7 @@ func neighbours(reader *fastclient.Reader) handler.EventHandler {
 		}
 		for _, b := range all {
 			if b.Name != changed.GetName() {
-				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, batch)
+				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, comparePause)
 			}
 		}
 	}
