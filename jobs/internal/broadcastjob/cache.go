@@ -1,8 +1,6 @@
 package broadcastjob
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -10,10 +8,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/plan"
 )
-
-// longestMessage is how many bytes are kept of a termination message.
-const longestMessage = 256
 
 // Pods returns the settings of a cache of the pods of BroadcastJobs, trimmed to what plans read.
 func Pods() cache.ByObject {
@@ -37,7 +33,7 @@ func trimPod(object any) (any, error) {
 			NodeName: s.NodeName, Affinity: pin(s), RestartPolicy: s.RestartPolicy, ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
 		},
 		Status: corev1.PodStatus{
-			Phase: st.Phase, Reason: st.Reason, Message: begin(st.Message), Conditions: trimConditions(st),
+			Phase: st.Phase, Reason: st.Reason, Message: plan.Shorten(st.Message), Conditions: trimConditions(st),
 			InitContainerStatuses: trimStatuses(st.InitContainerStatuses), ContainerStatuses: trimStatuses(st.ContainerStatuses),
 		},
 	}, nil
@@ -70,7 +66,7 @@ func trimEnd(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTermina
 	if end == nil {
 		return nil
 	}
-	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: begin(end.Message), FinishedAt: end.FinishedAt}
+	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: plan.Shorten(end.Message), FinishedAt: end.FinishedAt}
 }
 
 // trimConditions keeps what rules of podFailurePolicy read, of pods that have failed.
@@ -84,11 +80,4 @@ func trimConditions(st *corev1.PodStatus) []corev1.PodCondition {
 		trimmed = append(trimmed, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
 	return trimmed
-}
-
-func begin(text string) string {
-	if len(text) > longestMessage {
-		return strings.ToValidUTF8(text[:longestMessage], "")
-	}
-	return text
 }

@@ -87,7 +87,7 @@ func stopped(pod *corev1.Pod) bool {
 
 // failureOf says why a pod has failed.
 func failureOf(node string, pod *corev1.Pod) v1beta1.PodFailure {
-	f := v1beta1.PodFailure{Node: node, Pod: pod.Name, Reason: pod.Status.Reason, Message: begin(pod.Status.Message)}
+	f := v1beta1.PodFailure{Node: node, Pod: pod.Name, Reason: pod.Status.Reason, Message: Shorten(pod.Status.Message)}
 	end := failedContainer(pod)
 	if end != nil {
 		f.ExitCode = new(end.ExitCode)
@@ -95,7 +95,7 @@ func failureOf(node string, pod *corev1.Pod) v1beta1.PodFailure {
 			f.Reason = end.Reason
 		}
 		if text := strings.TrimSpace(end.Message); text != "" {
-			f.Message = begin(text)
+			f.Message = Shorten(text)
 		}
 	}
 	if pod.Status.Phase != corev1.PodFailed || stopped(pod) {
@@ -118,7 +118,8 @@ func failedContainer(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	return nil
 }
 
-func begin(text string) string {
+// Shorten returns as much of a message as a status tells and the cache keeps.
+func Shorten(text string) string {
 	if len(text) > longestMessage {
 		return strings.ToValidUTF8(text[:longestMessage], "")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"time"
 
@@ -24,9 +23,8 @@ import (
 const (
 	// minDeadline bounds the pulls of a job that never completes.
 	minDeadline = 1800
-	// longestPause is how many seconds a node waits at most between two attempts, and slack how many it may wait for its
-	// turn.
-	longestPause, slack = 30, 600
+	// slack is how many seconds all attempts of a pull may take longer than they should.
+	slack = 600
 	// shortestTTL and renewal are how many seconds a tag stays at least, and how many before its time is over an unfinished
 	// job prolongs that.
 	shortestTTL, renewal = 120, 60
@@ -52,7 +50,7 @@ func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 	}
 	policy.ActiveDeadlineSeconds = p.policy.ActiveDeadlineSeconds
 	if policy.ActiveDeadlineSeconds == nil { // or else a node that dies while it pulls would hold its place for ever
-		policy.ActiveDeadlineSeconds = new(int64(timeout)*(int64(backoff)+1) + longestPause*int64(backoff) + slack)
+		policy.ActiveDeadlineSeconds = new(policy.LongestSeconds() + slack)
 	}
 	keep := int64(timeout) * int64(backoff)
 	switch {
@@ -160,58 +158,65 @@ func (t *tally) lacksRoom(image *nodeimage.NodeImage) bool {
 	return find(entry.Tags, t.ref.Tag) == nil && len(entry.Tags) >= nodeimage.MaxTagsPerImage
 }
 
-// leftovers reports whether the job owns tags of other images, from before its image changed.
-func (t *tally) leftovers(image *nodeimage.NodeImage) bool {
-	for name := range image.Spec.Images {
-		for i := range image.Spec.Images[name].Tags {
-			tag := &image.Spec.Images[name].Tags[i]
-			if (name != t.ref.Name || tag.Tag != t.ref.Tag) && t.owns(tag) {
-				return true
+// part is what a job wants of a NodeImage.
+type part int
+
+const (
+	nothing   part = iota // no tag stays that the job has asked for
+	kept                  // its tag of the image stays, no other
+	prolonged             // and the result of its pull stays longer
+	asked                 // its tag is pulled, in a round of its own or one that is under way
+)
+
+// bring returns the write that makes a NodeImage what the job wants of it; none if it is that already.
+func (p *pass) bring(t *tally, image *nodeimage.NodeImage, n *node, want part, reason, message string) []action.Action {
+	changes := difference(image.Spec.Images, p.desired(t, image, n, want))
+	if len(changes) == 0 {
+		return nil
+	}
+	return []action.Action{{
+		Verb: action.PatchSpec, Object: image, Reason: reason, Message: t.ref.String() + ": " + message,
+		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"spec": map[string]any{"images": changes}}}},
+	}}
+}
+
+// desired returns the entries of a NodeImage that are to be others, as the job wants them. An entry without tags is to go.
+func (p *pass) desired(t *tally, image *nodeimage.NodeImage, n *node, want part) map[string]nodeimage.ImageSpec {
+	var entries map[string]nodeimage.ImageSpec // none for most nodes of most passes
+	for name, entry := range image.Spec.Images {
+		keep := ""
+		if want != nothing && name == t.ref.Name {
+			keep = t.ref.Tag
+		}
+		if tags, changed := t.withoutOwn(entry.Tags, keep); changed {
+			if entries == nil {
+				entries = map[string]nodeimage.ImageSpec{}
 			}
+			entry.Tags = tags
+			entries[name] = entry
 		}
 	}
-	return false
-}
-
-// write returns the one write of a pass to a NodeImage: without the tags that the job owned and does not want any more,
-// which on a node that is no target are all, and with a new round of its tag if the node is to pull.
-func (p *pass) write(t *tally, image *nodeimage.NodeImage, pull, target bool, place int) action.Action {
-	images := maps.Clone(image.Spec.Images)
-	if images == nil {
-		images = map[string]nodeimage.ImageSpec{}
+	if want != asked && want != prolonged {
+		return entries
 	}
-	message := "the job does not want it here any more"
-	if pull {
-		message = fmt.Sprintf("node %d of %d", place+1, len(p.Targets))
-		images[t.ref.Name] = p.request(t, image)
+	if entries == nil {
+		entries = map[string]nodeimage.ImageSpec{}
 	}
-	for name := range images {
-		spec := images[name]
-		spec.Tags = t.withoutOwn(spec.Tags, func(tag string) bool { return target && name == t.ref.Name && tag == t.ref.Tag })
-		images[name] = spec
-		if len(spec.Tags) == 0 {
-			delete(images, name)
-		}
+	entry, changed := entries[t.ref.Name]
+	if !changed {
+		entry = image.Spec.Images[t.ref.Name]
 	}
-	reason := "Pull"
-	if !pull {
-		reason = "Abandon"
+	if want == asked {
+		entry = p.request(t, image, entry)
+	} else {
+		entry = p.prolonged(t, image, entry, n)
 	}
-	return patchImages(image, images, reason, t.ref.String()+": "+message)
-}
-
-func patchImages(image *nodeimage.NodeImage, images map[string]nodeimage.ImageSpec, reason, message string) action.Action {
-	return action.Action{
-		Verb: action.PatchSpec, Object: image, Reason: reason, Message: message,
-		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
-			"spec": map[string]any{"images": difference(image.Spec.Images, images)},
-		}}},
-	}
+	entries[t.ref.Name] = entry
+	return entries
 }
 
 // request returns the entry of the image with a new round of pulling the tag.
-func (p *pass) request(t *tally, image *nodeimage.NodeImage) nodeimage.ImageSpec {
-	spec := image.Spec.Images[t.ref.Name]
+func (p *pass) request(t *tally, image *nodeimage.NodeImage, spec nodeimage.ImageSpec) nodeimage.ImageSpec {
 	spec.Tags = slices.Clone(spec.Tags)
 	tag := find(spec.Tags, t.ref.Tag)
 	fresh := tag == nil
@@ -248,26 +253,26 @@ func (p *pass) request(t *tally, image *nodeimage.NodeImage) nodeimage.ImageSpec
 	return next
 }
 
-// renew returns the write that has a node keep the tag, and with it the result of its pull, when its time is over soon: as
-// long as the job has not completed it would begin there again.
-func (p *pass) renew(t *tally, image *nodeimage.NodeImage, n *node) []action.Action {
+// expires reports whether the result of a node goes soon: as long as the job has not completed it would begin there again.
+func (p *pass) expires(n *node) bool {
 	if p.policy.Type == v1beta1.CompletionNever || n.ended.IsZero() || n.kept == 0 {
-		return nil
+		return false
 	}
-	gone := p.Now.Sub(n.ended)
-	if left := n.kept - gone - renewal*time.Second; left > 0 {
+	if left := n.kept - p.Now.Sub(n.ended) - renewal*time.Second; left > 0 {
 		p.plan.RequeueWithin(max(left, minWake))
-		return nil
+		return false
 	}
-	spec := image.Spec.Images[t.ref.Name]
+	return true
+}
+
+// prolonged returns the entry of the image with a tag that stays longer, and with it the result of its pull.
+func (p *pass) prolonged(t *tally, image *nodeimage.NodeImage, spec nodeimage.ImageSpec, n *node) nodeimage.ImageSpec {
 	spec.Tags = slices.Clone(spec.Tags)
 	tag := find(spec.Tags, t.ref.Tag)
 	tag.PullPolicy = tag.PullPolicy.DeepCopy()
-	ttl := int64(gone/time.Second) + int64(*t.ttl(p.Job, image.Name))
+	ttl := int64(p.Now.Sub(n.ended)/time.Second) + int64(*t.ttl(p.Job, image.Name))
 	tag.PullPolicy.TTLSecondsAfterFinished = new(int32(min(ttl, longestTTL)))
-	images := maps.Clone(image.Spec.Images)
-	images[t.ref.Name] = spec
-	return []action.Action{patchImages(image, images, "Keep", t.ref.String()+": the job has not completed")}
+	return spec
 }
 
 // joins reports whether the pull that others have asked for is under way, and is what the job would ask for: a new round
@@ -302,39 +307,44 @@ func nextVersion(image *nodeimage.NodeImage, t *tally) int64 {
 }
 
 // withoutOwn returns the tags without those that the job alone wanted, and without the job as an owner of others, except
-// for those that it keeps.
-func (t *tally) withoutOwn(tags []nodeimage.ImageTagSpec, keeps func(tag string) bool) []nodeimage.ImageTagSpec {
-	var kept []nodeimage.ImageTagSpec
+// for one that it keeps, and whether they differ from what is there.
+func (t *tally) withoutOwn(tags []nodeimage.ImageTagSpec, keep string) (left []nodeimage.ImageTagSpec, changed bool) {
+	for i := range tags {
+		changed = changed || tags[i].Tag != keep && t.owns(&tags[i])
+	}
+	if !changed {
+		return tags, false
+	}
 	for _, tag := range tags {
-		if !keeps(tag.Tag) && t.owns(&tag) {
+		if tag.Tag != keep && t.owns(&tag) {
 			tag.OwnerReferences = slices.DeleteFunc(slices.Clone(tag.OwnerReferences), func(o corev1.ObjectReference) bool { return o.UID == t.uid })
 			if len(tag.OwnerReferences) == 0 {
 				continue
 			}
 		}
-		kept = append(kept, tag)
+		left = append(left, tag)
 	}
-	return kept
+	return left, true
 }
 
-// difference returns the merge patch from one set of images to another.
-func difference(before, after map[string]nodeimage.ImageSpec) map[string]any {
-	changes := map[string]any{}
-	for name := range before {
-		if _, stays := after[name]; !stays {
-			changes[name] = nil
-		}
+// difference returns the merge patch from the images that are there to entries that are to be others.
+func difference(before, entries map[string]nodeimage.ImageSpec) map[string]any {
+	if len(entries) == 0 {
+		return nil
 	}
-	for name := range after {
+	changes := map[string]any{}
+	for name, entry := range entries {
 		old, there := before[name]
-		change := map[string]any{}
-		if !there {
-			change = decoded(encoded(after[name]))
-		} else if patch, err := jsonpatch.CreateMergePatch(encoded(old), encoded(after[name])); err == nil { // both are JSON objects
-			change = decoded(patch)
-		}
-		if len(change) > 0 {
-			changes[name] = change
+		switch {
+		case len(entry.Tags) == 0:
+			changes[name] = nil
+		case !there:
+			changes[name] = decoded(encoded(entry))
+		default:
+			patch, err := jsonpatch.CreateMergePatch(encoded(old), encoded(entry))
+			if change := decoded(patch); err == nil && len(change) > 0 { // both are JSON objects
+				changes[name] = change
+			}
 		}
 	}
 	return changes

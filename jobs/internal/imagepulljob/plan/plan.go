@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -128,35 +129,27 @@ func (p *pass) pull(t *tally) {
 	for i, image := range p.Targets {
 		wanted[image.UID] = true
 		n := &t.nodes[i]
-		if n.state != unsynced && !n.outdated {
-			writes := p.abandon(t, image, true)
-			if len(writes) == 0 {
-				writes = p.renew(t, image, n)
-			}
-			abandon = append(abandon, writes...)
-			continue
-		}
-		if n.state == unsynced && budget <= 0 {
-			abandon = append(abandon, p.abandon(t, image, true)...)
-			continue
-		}
-		if t.lacksRoom(image) {
+		begins := n.state == unsynced && budget > 0
+		switch {
+		case (begins || n.outdated) && t.lacksRoom(image):
 			full++
 			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull, or %d tags of this one", nodeimage.MaxImagesPerNode, nodeimage.MaxTagsPerImage)
-			continue
-		}
-		write := p.write(t, image, true, true, i)
-		if p.plan.YieldsPlace(&write) {
-			continue
-		}
-		begin = append(begin, write)
-		if n.state == unsynced {
-			budget--
+		case begins || n.outdated:
+			writes := p.bring(t, image, n, asked, "Pull", fmt.Sprintf("node %d of %d", i+1, len(p.Targets)))
+			writes = slices.DeleteFunc(writes, func(write action.Action) bool { return p.plan.YieldsPlace(&write) })
+			begin = append(begin, writes...)
+			if begins {
+				budget -= len(writes)
+			}
+		case p.expires(n):
+			abandon = append(abandon, p.bring(t, image, n, prolonged, "Keep", "the job has not completed")...)
+		default:
+			abandon = append(abandon, p.bring(t, image, n, kept, "Abandon", notWanted)...)
 		}
 	}
 	for _, image := range p.Owned {
 		if !wanted[image.UID] {
-			abandon = append(abandon, p.abandon(t, image, false)...)
+			abandon = append(abandon, p.bring(t, image, nil, nothing, "Abandon", notWanted)...)
 		}
 	}
 	if full > 0 {
@@ -167,13 +160,8 @@ func (p *pass) pull(t *tally) {
 	p.plan.Add(action.Step{Name: "pull", Actions: begin})
 }
 
-// abandon returns the write that removes what the job does not want on a node any more, if there is anything.
-func (p *pass) abandon(t *tally, image *nodeimage.NodeImage, target bool) []action.Action {
-	if target && !t.leftovers(image) {
-		return nil
-	}
-	return []action.Action{p.write(t, image, false, target, 0)}
-}
+// notWanted is why a job has a NodeImage drop a tag.
+const notWanted = "the job does not want it here any more"
 
 // parallelism returns how many nodes may pull at a time.
 func (p *pass) parallelism() int {

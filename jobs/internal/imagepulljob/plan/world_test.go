@@ -44,7 +44,7 @@ func (w *world) snapshot() Snapshot {
 	s := Snapshot{Job: w.job, TTL: 300 * time.Second, Now: w.at}
 	for _, name := range w.names() {
 		s.Targets = append(s.Targets, w.images[name])
-		if (&tally{uid: w.job.UID}).leftovers(w.images[name]) {
+		if len((&pass{}).desired(&tally{uid: w.job.UID}, w.images[name], nil, nothing)) > 0 {
 			s.Owned = append(s.Owned, w.images[name])
 		}
 	}
