@@ -95,7 +95,7 @@ func TestOnlySilentAgentsLosePulls(t *testing.T) {
 		t.Helper()
 		q := newQueue(t, seed)
 		dies := q.now.Add(time.Duration(q.IntN(20*3600)) * time.Second)
-		for ; q.unfinished() && q.now.Before(dies); q.now = q.now.Add(time.Minute) {
+		for ; q.unfinished() && q.now.Before(dies); q.now = q.now.Add(3 * time.Minute) {
 			q.agent()
 			if q.skew == 0 && q.once(9) { // another manager, to which the node's clock is all there is
 				q.seen = &Sightings{}
@@ -103,7 +103,7 @@ func TestOnlySilentAgentsLosePulls(t *testing.T) {
 			require.Empty(t, q.manage(), "the agent works")
 		}
 		last := q.now.Add(7260*time.Second + 2*agentTimeout)
-		for ; q.unfinished(); q.now = q.now.Add(time.Minute) {
+		for ; q.unfinished(); q.now = q.now.Add(3 * time.Minute) {
 			q.manage()
 			require.True(t, q.now.Before(last), "the agent is dead: %+v", q.image.Status.ImageStatuses)
 		}
