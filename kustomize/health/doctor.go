@@ -172,6 +172,8 @@ func faults(report *Report) []Finding {
 		help := "Install it again: flotilla install " + report.Feature
 		name := podsOf(report, fault)
 		switch {
+		case report.Takeover != "":
+			help = "" // an install would refuse; what is said about the takeover helps
 		case strings.HasSuffix(fault, noLeader):
 			help = leaderHelp(report.Feature)
 		case name != "" && strings.Contains(fault, "forbidden"):

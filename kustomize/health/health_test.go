@@ -228,12 +228,14 @@ func TestStatusIsATable(t *testing.T) {
 
 func TestTagsOfImages(t *testing.T) {
 	cases := map[string]string{
-		"registry.example:5000/a:v1.2.3": "v1.2.3", "registry.example:5000/a": "latest", "a@sha256:abc": "sha256:abc", "a:v1@sha256:abc": "v1",
+		"registry.example:5000/a:v1.2.3": "v1.2.3", "registry.example:5000/a": "latest", "a@sha256:abc": "v1.0.0+abc",
+		"a:v1@sha256:abc": "v1", "a@sha256:0123456789abcdef": "v1.0.0+0123456789ab",
 	}
 	for image, want := range cases {
 		deployment := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 			"containers": []any{map[string]any{"image": image}},
 		}}}}}
+		deployment.SetLabels(map[string]string{"app.kubernetes.io/version": "v1.0.0"})
 		assert.Equal(t, want, tag(deployment), image)
 	}
 }
@@ -272,6 +274,16 @@ func TestWhatDoesNotWorkComesFirst(t *testing.T) {
 		},
 	}, found)
 	assert.Equal(t, "Deployment flotilla-system/jobs-manager 0 of 1 pods are updated, and 4 more", summary(report.Faults))
+}
+
+// While a feature changes hands there is one thing to do: an install refuses.
+func TestATakeoverIsTheHelp(t *testing.T) {
+	report := installed(t, "jobs", func(live map[string]*unstructured.Unstructured) {
+		delete(live, "ValidatingWebhookConfiguration jobs-validating")
+	})
+	assert.Equal(t, "Install it again: flotilla install jobs", faults(report)[0].Help)
+	report.Takeover = "its takeover from OpenKruise has begun and not ended"
+	assert.Equal(t, []Finding{{About: "jobs", Trouble: "ValidatingWebhookConfiguration jobs-validating is missing"}}, faults(report))
 }
 
 func TestTheDoctorOfNothing(t *testing.T) {

@@ -113,7 +113,8 @@ func rank(fault string) int {
 	return 1
 }
 
-// tag returns the tag of a Deployment's image, or its digest.
+// tag returns the tag of a Deployment's image. An image that only its digest names has the version of its manifests and the
+// beginning of the digest, as a version has what tells its build.
 func tag(deployment *unstructured.Unstructured) string {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if len(containers) == 0 {
@@ -125,10 +126,16 @@ func tag(deployment *unstructured.Unstructured) string {
 	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
 		return name[i+1:]
 	}
-	if pinned {
-		return digest
+	if !pinned {
+		return "latest"
 	}
-	return "latest"
+	const told = 12
+	_, hash, _ := strings.Cut(digest, ":")
+	build := hash[:min(told, len(hash))]
+	if label := deployment.GetLabels()["app.kubernetes.io/version"]; label != "" {
+		return label + "+" + build
+	}
+	return build
 }
 
 // older reports whether a version is older than another. What is no version is not older.

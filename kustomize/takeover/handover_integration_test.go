@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
@@ -80,6 +81,12 @@ func TestARunThatIsCutOffIsKnown(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "status")
 	assert.Equal(t, cli.NotSo, code)
 	assert.Contains(t, output, "its takeover from OpenKruise has begun and not ended; last step: install\n")
+	catalog.Registry = ""
+	t.Cleanup(func() { catalog.Registry = "release.example" })
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--settle=0", "--timeout=20s")
+	assert.Equal(t, cli.Misused, code)
+	assert.Contains(t, output, "error: spread: this command is no release and knows no registry of the images")
+	assert.NotContains(t, output, "done", "nothing is begun that the next feature ends")
 	for _, args := range [][]string{nil, {"--dry-run"}, {"--delete-crds"}} {
 		output, code := call(t, clitest.Administrator, append([]string{"uninstall", "cloneset"}, args...)...)
 		assert.Equal(t, cli.Failed, code)

@@ -46,15 +46,26 @@ func (t *takeover) run(ctx context.Context, features []catalog.Feature) error {
 	if t.final {
 		return t.finish(ctx, cluster, features)
 	}
-	all := 0
+	var all []*handover
 	for _, feature := range features {
-		n, err := t.one(ctx, cluster, feature)
-		if err != nil {
-			return fmt.Errorf("%s: %w", feature.Name, err)
+		h, err := t.handover(ctx, cluster, feature)
+		if err == nil && !t.back && !t.dryRun {
+			err = h.mayTake(ctx)
 		}
-		all += n
+		if err != nil {
+			return fmt.Errorf("%s: %w", feature.Name, err) // before the first one has begun
+		}
+		all = append(all, h)
 	}
-	return verdict(all)
+	changes := 0
+	for _, h := range all {
+		n, err := t.one(ctx, cluster, h)
+		if err != nil {
+			return fmt.Errorf("%s: %w", h.feature(), err)
+		}
+		changes += n
+	}
+	return verdict(changes)
 }
 
 // verdict is the answer no when pods have changed. That does not end a run: on a cluster in use some pod always changes.
@@ -66,11 +77,7 @@ func verdict(changes int) error {
 }
 
 // one shows, takes over or gives back a feature, and returns how many changes of pods there were.
-func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (changes int, err error) {
-	h, err := t.handover(ctx, cluster, feature)
-	if err != nil {
-		return 0, err
-	}
+func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, h *handover) (changes int, err error) {
 	if removing(h.now) && !t.back {
 		return 0, fmt.Errorf("%s. %s", h.now.Trouble(), h.now.Help())
 	}
@@ -84,16 +91,11 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature cata
 	if t.dryRun {
 		return 0, nil
 	}
-	if !t.back {
-		if err := h.mayTake(ctx); err != nil {
-			return 0, err
-		}
-	}
 	was, err := t.podsNow(ctx, cluster)
 	if err != nil {
 		return 0, err
 	}
-	way := openkruise.Handover{Feature: feature.Name, From: h.old}
+	way := openkruise.Handover{Feature: h.feature(), From: h.old}
 	if t.back {
 		if err := h.undo(ctx); err != nil {
 			return 0, fmt.Errorf("%w; run the command again", err)
@@ -103,7 +105,7 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, feature cata
 	if err := h.run(ctx); err != nil {
 		return 0, fmt.Errorf("%w; run the command again, or go back: %s", err, way.Undo())
 	}
-	fmt.Fprintf(t.streams.Out, "%s: the way back, as long as OpenKruise is there: %s\n", feature.Name, way.Undo())
+	fmt.Fprintf(t.streams.Out, "%s: the way back, as long as OpenKruise is there: %s\n", h.feature(), way.Undo())
 	return t.verify(ctx, cluster, was)
 }
 
@@ -135,7 +137,7 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	if err := wholeCluster(replacement.Settings); err != nil {
 		return nil, err
 	}
-	if err := replacement.Settings.FromSomewhere(); err != nil && !t.back && !t.final {
+	if err := replacement.Settings.FromSomewhere(); err != nil && !t.back && !t.final && !t.dryRun {
 		return nil, err
 	}
 	manifests, err := install.Manifests(feature, replacement.Settings)
