@@ -43,6 +43,10 @@ func TestRunTellsHowItEnds(t *testing.T) {
 			"error: several:\npods is forbidden: no\nand more\nask whoever manages the cluster for this right, or choose other credentials with --context\n",
 		},
 		{
+			"no kubeconfig", nil, &url.Error{Op: "Get", URL: "http://localhost:8080/version?timeout=32s", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, cli.Failed,
+			"error: no cluster is configured; set KUBECONFIG, or name one with --kubeconfig or --context\n",
+		},
+		{
 			"no cluster", nil, unreachable, cli.Failed,
 			"error: Get \"https://127.0.0.1:1/api\": dial: refused; the cluster cannot be reached: look at the address of the kubeconfig's cluster\n",
 		},

@@ -11,6 +11,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// unconfigured is where requests go that no kubeconfig says anything about.
+const unconfigured = "http://localhost:8080/"
+
 // Explain returns an error as a user reads it: what happened, and for the troubles that everyone meets what to look at.
 func Explain(err error) string {
 	text := err.Error()
@@ -22,7 +25,7 @@ func Explain(err error) string {
 	var request *url.Error
 	var dial *net.OpError
 	switch {
-	case clientcmd.IsEmptyConfig(err):
+	case clientcmd.IsEmptyConfig(err), errors.As(err, &request) && errors.As(err, &dial) && strings.HasPrefix(request.URL, unconfigured):
 		return "no cluster is configured; set KUBECONFIG, or name one with --kubeconfig or --context"
 	case errors.Is(err, context.Canceled):
 		return "interrupted: " + text
