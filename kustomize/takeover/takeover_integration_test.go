@@ -128,6 +128,9 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 		"data": map[string]any{key: kinds, "other": "x"},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, configMaps.Namespace("kruise-system").Delete(context.Background(), "kruise-configuration", metav1.DeleteOptions{}))
+	})
 	arguments := func() []string {
 		deployment, err := client.Resource(deployments).Namespace("kruise-system").Get(t.Context(), "kruise-controller-manager", metav1.GetOptions{})
 		require.NoError(t, err)
