@@ -43,11 +43,9 @@ func exempt() map[string]bool {
 		docs/api/spread.md
 		docs/api/statefulset.md
 		docs/architecture.md
-		docs/features/broadcastjob.md
 		docs/features/cloneset.md
 		docs/features/containerrecreaterequest.md
 		docs/features/daemonset.md
-		docs/features/imagepulljob.md
 		docs/features/podunavailablebudget.md
 		docs/features/statefulset.md
 		docs/features/workloadspread.md
