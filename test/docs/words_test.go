@@ -47,7 +47,6 @@ func exempt() map[string]bool {
 		docs/features/daemonset.md
 		docs/features/podunavailablebudget.md
 		docs/features/statefulset.md
-		docs/features/workloadspread.md
 		docs/metrics.md
 		docs/performance.md
 		docs/testing.md
