@@ -45,7 +45,6 @@ func exempt() map[string]bool {
 		docs/architecture.md
 		docs/features/cloneset.md
 		docs/features/daemonset.md
-		docs/features/statefulset.md
 		docs/metrics.md
 		docs/performance.md
 		docs/testing.md
