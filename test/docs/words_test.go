@@ -44,7 +44,6 @@ func exempt() map[string]bool {
 		docs/api/statefulset.md
 		docs/architecture.md
 		docs/features/cloneset.md
-		docs/features/daemonset.md
 		docs/metrics.md
 		docs/performance.md
 		docs/testing.md
