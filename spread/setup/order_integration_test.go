@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/core/testing/await"
+	"github.com/flotilla-project/flotilla/core/testing/docs"
 )
 
 // Launch priorities belong to another webhook, which the API server calls for pods that have one. A patch gives a pod its
@@ -37,10 +37,8 @@ func TestAPatchGivesAPodALaunchPriority(t *testing.T) {
 // orderDead installs the webhook of launch priorities as it is shipped, with nobody to answer it, until the test ends.
 func orderDead(t *testing.T, c client.Client) {
 	t.Helper()
-	text, err := os.ReadFile("../../daemon/config/webhook/mutating.yaml")
-	require.NoError(t, err)
 	hooks := &admissionv1.MutatingWebhookConfiguration{}
-	require.NoError(t, yaml.Unmarshal(text, hooks))
+	require.NoError(t, yaml.Unmarshal(docs.File(t, "daemon/config/webhook/mutating.yaml"), hooks))
 	for i := range hooks.Webhooks {
 		hooks.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1")}
 	}

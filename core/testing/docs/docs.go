@@ -1,6 +1,6 @@
 // Package docs checks that a page of the documentation has the words that users read elsewhere.
 //
-// Pages belong to the repository and not to a module: in a module that was downloaded alone such tests are skipped.
+// Pages and files of other modules belong to the repository: in a module that was downloaded alone such tests are skipped.
 package docs
 
 import (
@@ -19,9 +19,15 @@ type Page struct {
 	text string
 }
 
-// Feature is the page of a feature, such as cloneset. It ends the test where there is no repository (go.work) around the
-// module.
+// Feature is the page of a feature, such as cloneset. It skips the test as File does.
 func Feature(t testing.TB, name string) Page {
+	t.Helper()
+	return Page{t, string(File(t, "docs/features/"+name+".md"))}
+}
+
+// File is a file of the repository, such as daemon/config/webhook/mutating.yaml. It skips the test where there is no
+// repository (go.work) around the module.
+func File(t testing.TB, name string) []byte {
 	t.Helper()
 	root, err := os.Getwd()
 	require.NoError(t, err)
@@ -30,12 +36,12 @@ func Feature(t testing.TB, name string) Page {
 			break
 		}
 		if root == filepath.Dir(root) {
-			t.Skip("the module stands alone: its page is in the repository")
+			t.Skip("the module stands alone: " + name + " is in the repository")
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "features", name+".md"))
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	require.NoError(t, err)
-	return Page{t, string(text)}
+	return text
 }
 
 // Example is a block of YAML of the page.

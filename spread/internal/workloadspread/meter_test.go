@@ -40,7 +40,7 @@ func TestMetricsTellOfEachSubset(t *testing.T) {
 	m.show(web, plan.Numbers{Without: 2, Subsets: []plan.SubsetNumbers{
 		{Name: "a", Active: 3, Coming: 1, Limit: 4, Closed: true}, {Name: "b", Active: 5, Limit: plan.Unlimited},
 	}})
-	Unplaced(namespace, "web", admission.ReasonNoRoom)
+	Unplaced(namespace, "web", admission.NoRoom)
 	assert.Equal(t, []string{
 		"pods_without_subset[web]=2",
 		"subset_closed[a web]=1", "subset_closed[b web]=0", "subset_limit[a web]=4",

@@ -65,6 +65,7 @@ const (
 
 // Reasons are all that users read of this package.
 var Reasons = []string{
+	WaitUnknownRun,
 	EventCreated, EventCreateFailed, EventDeleted, EventDeleteFailed, EventCompleted, EventMissed, EventTooMany, EventActive,
 	EventInvalid, EventNotServed, EventForbidden,
 	ReasonAsScheduled, ReasonPaused, ReasonActive, ReasonInvalid, ReasonNotServed, ReasonForbidden, ReasonRefused, ReasonDeadline,

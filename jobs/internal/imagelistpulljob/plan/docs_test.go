@@ -8,5 +8,7 @@ import (
 
 // The page of the feature explains what users read of it.
 func TestThePageNamesWhatUsersRead(t *testing.T) {
-	docs.Feature(t, "imagelistpulljob").Names(Reasons)
+	page := docs.Feature(t, "imagelistpulljob")
+	page.Names(Reasons)
+	page.Quotes(Messages)
 }

@@ -16,5 +16,8 @@ const (
 // or to delete what is in its way.
 const MessageNoJob = "no ImagePullJob for it yet: "
 
-// Reasons are all that users read of this package.
-var Reasons = []string{EventCreated, EventDeleted, EventCreateFailed, EventDeleteFailed}
+// Messages and Reasons are all that users read of this package.
+var (
+	Messages = []string{MessageNoJob}
+	Reasons  = []string{EventCreated, EventDeleted, EventCreateFailed, EventDeleteFailed}
+)

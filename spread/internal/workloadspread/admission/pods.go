@@ -46,12 +46,12 @@ type Pods struct {
 type Reason string
 
 const (
-	// ReasonNoRoom means that no subset has room: the pod is created as it is.
-	ReasonNoRoom Reason = "NoRoom"
-	// ReasonBusy means that no place could be written in time: the pod is refused, and its controller tries again.
-	ReasonBusy Reason = "Busy"
-	// ReasonPatch means that the subset's patch does not fit the pod, which is refused.
-	ReasonPatch Reason = "Patch"
+	// NoRoom means that no subset has room: the pod is created as it is.
+	NoRoom Reason = "NoRoom"
+	// Busy means that no place could be written in time: the pod is refused, and its controller tries again.
+	Busy Reason = "Busy"
+	// BadPatch means that the subset's patch does not fit the pod, which is refused.
+	BadPatch Reason = "Patch"
 )
 
 func pods() admission.Kind[*corev1.Pod] {
@@ -91,16 +91,16 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 	case apierrors.IsNotFound(err): // the spread, or its workload
 		return admission.Findings{}, nil
 	case err != nil:
-		w.unplaced(m, ReasonBusy)
+		w.unplaced(m, Busy)
 		return admission.Findings{}, busy(m.spread, err)
 	case i == plan.None:
-		w.unplaced(m, ReasonNoRoom)
+		w.unplaced(m, NoRoom)
 		delete(pod.Annotations, v1beta1.MatchedAnnotation) // a copy of another pod's
 		return admission.Findings{Warnings: []string{fmt.Sprintf("no subset of WorkloadSpread %s has room for the pod", m.spread.Name)}}, nil
 	}
 	selector := func() []string { return w.selectorKeys(ctx, m.controller) }
 	if err := plan.Inject(pod, &spread.Spec.Subsets[i], match, selector); err != nil {
-		w.unplaced(m, ReasonPatch)
+		w.unplaced(m, BadPatch)
 		return admission.Findings{}, apierrors.NewBadRequest(fmt.Sprintf("WorkloadSpread %s: %v", m.spread.Name, err))
 	}
 	if workloads.HasCosts(m.workload.GroupVersionKind().GroupKind()) {

@@ -2,3 +2,6 @@ package plan
 
 // EventEnvironmentUnknown is the reason of the event on a pod with a container whose environment cannot be read.
 const EventEnvironmentUnknown = "EnvironmentUnknown"
+
+// Reasons are all that users read of this package.
+var Reasons = []string{EventEnvironmentUnknown}
