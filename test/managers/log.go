@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// Errors counts the errors in the log by where they come from and what they say. A line that is no JSON, such as that of
-// a panic, counts as an error, too.
+// interrupted is what controller-runtime says once for each controller that still began when the process was asked to end,
+// such as one that waited for its cache.
+const interrupted = "error received after stop sequence was engaged"
+
+// Errors counts the errors in the log by where they come from and what they say, without those of controllers that were
+// interrupted. A line that is no JSON, such as that of a panic, counts as an error, too.
 func (m *Manager) Errors() (map[string]int, error) {
 	text, err := os.ReadFile(m.Log)
 	if err != nil {
@@ -39,7 +43,7 @@ func errorsIn(log string) map[string]int {
 		switch err := json.Unmarshal([]byte(line), &entry); {
 		case err != nil:
 			count[line]++
-		case entry.Level == "error":
+		case entry.Level == "error" && entry.Msg != interrupted:
 			count[strings.Join([]string{entry.Logger, entry.Controller, entry.Msg}, " ")]++
 		}
 	}

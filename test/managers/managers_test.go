@@ -36,6 +36,7 @@ func TestErrorsAreCountedByOrigin(t *testing.T) {
 {"level":"info","msg":"started"}
 {"level":"error","logger":"cloneset","msg":"reconciler error","error":"a"}
 {"level":"error","logger":"cloneset","msg":"reconciler error","error":"b"}
+{"level":"error","msg":"error received after stop sequence was engaged","error":"context canceled"}
 panic: oops
 `))
 }
