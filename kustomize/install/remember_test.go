@@ -17,7 +17,7 @@ import (
 func TestEarlierSettings(t *testing.T) {
 	earlier := install.Settings{
 		Registry: "old.example", Versions: map[string]string{"jobs": another(t, "jobs", "old")}, Components: []string{"highavailability"},
-		Gates: map[string][]install.Gate{"jobs": {{Name: "A", On: true}, {Name: "B", On: true}}}, OnlyNamespace: "team",
+		Gates: map[string][]install.Gate{"jobs": {{Name: "ImagePullJobGate", On: true}, {Name: "SidecarTerminator", On: true}}}, OnlyNamespace: "team",
 	}
 	cases := []struct {
 		name    string
@@ -30,10 +30,10 @@ func TestEarlierSettings(t *testing.T) {
 		}},
 		{"all else", install.Choices{
 			Versions: []string{another(t, "jobs", "new")}, Components: []string{"networkpolicy", "highavailability"},
-			Gates: []string{"A=false", "C=true"}, OnlyNamespace: "other",
+			Gates: []string{"ImagePullJobGate=false", "KruiseDaemon=true"}, OnlyNamespace: "other",
 		}, install.Settings{
 			Registry: "old.example", Versions: map[string]string{"jobs": another(t, "jobs", "new")}, Components: []string{"highavailability", "networkpolicy"},
-			Gates:         map[string][]install.Gate{"jobs": {{Name: "B", On: true}, {Name: "A"}, {Name: "C", On: true}}},
+			Gates:         map[string][]install.Gate{"jobs": {{Name: "SidecarTerminator", On: true}, {Name: "ImagePullJobGate"}, {Name: "KruiseDaemon", On: true}}},
 			OnlyNamespace: "other",
 		}},
 	}
