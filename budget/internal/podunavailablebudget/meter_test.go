@@ -1,56 +1,34 @@
 package podunavailablebudget
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/series"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
-
-// seriesOf returns what the registry has of the budgets of a namespace.
-func seriesOf(t *testing.T, namespace string) (all []string) {
-	t.Helper()
-	families, err := metrics.Registry.Gather()
-	require.NoError(t, err)
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			var values []string
-			for _, label := range m.GetLabel() {
-				values = append(values, label.GetValue())
-			}
-			if family.GetName() == "flotilla_budget_pods" && slices.Contains(values, namespace) {
-				all = append(all, fmt.Sprint(values, m.GetGauge().GetValue()))
-			}
-		}
-	}
-	return all
-}
 
 func TestMetricsTellOfEachBudget(t *testing.T) {
 	web := types.NamespacedName{Namespace: "metered", Name: "web"}
 	status := v1beta1.PodUnavailableBudgetStatus{TotalReplicas: 6, DesiredAvailable: 4, CurrentAvailable: 5, UnavailableAllowed: 1}
 	meter{}.show(web, &status, 3)
 	assert.Equal(t, []string{
-		"[web metered allowed] 1", "[web metered current] 5", "[web metered desired] 4", "[web metered guarded] 3", "[web metered total] 6",
-	}, seriesOf(t, "metered"))
+		"pods[web allowed]=1", "pods[web current]=5", "pods[web desired]=4", "pods[web guarded]=3", "pods[web total]=6",
+	}, series.Of(t, "flotilla_budget_", "metered"))
 	meter{}.Forget(web)
-	assert.Empty(t, seriesOf(t, "metered"))
+	assert.Empty(t, series.Of(t, "flotilla_budget_", "metered"))
 }
 
 func TestGuardedPodsHaveAMark(t *testing.T) {
