@@ -43,7 +43,8 @@ func OutcomeOf(err error) Outcome {
 	case isBusy(err):
 		return Outcome{State: Failed, Err: err, fatal: true, busy: true, retryAfter: max(retryAfter(err), time.Second)}
 	case isRefusal(err):
-		return Outcome{State: Blocked, Err: err, retryAfter: retryAfter(err)}
+		isolated := apierrors.HasStatusCause(err, NodeCapacityCause) // one node says nothing of others
+		return Outcome{State: Blocked, Err: err, isolated: isolated, retryAfter: retryAfter(err)}
 	default:
 		return Outcome{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
 	}

@@ -150,7 +150,7 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 		"late refusal":         {late, refusals.Failure{Late: true, ByBudget: true, RetryAfter: 3 * time.Second}},
 		"lost answer":          {OutcomeOf(errors.New("connection lost")), refusals.Failure{MayHaveSucceeded: true}},
 		"want of permission":   {OutcomeOf(apierrors.NewForbidden(pods, "a", errors.New(`User "u" cannot create resource "pods"`))), refusals.Failure{}},
-		"node too small":       {DryRunOutcome(fmt.Errorf("resize pod web-1: %w", tooSmall())), refusals.Failure{Late: true, NodeTooSmall: true}},
+		"node too small":       {DryRunOutcome(fmt.Errorf("resize pod web-1: %w", tooSmall())), refusals.Failure{Late: true, NodeTooSmall: true, Isolated: true}},
 		"claim that is in use": {ClaimMounted("delete persistentvolumeclaim data", "web-0"), refusals.Failure{Isolated: true}},
 	}
 	for name, test := range tests {
