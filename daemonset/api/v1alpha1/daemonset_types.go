@@ -127,6 +127,7 @@ type DaemonSetStatus struct {
 	Conditions []workload.Condition `json:"conditions,omitempty"`
 	// currentRevision is the short hash of the last revision that was rolled out to all nodes: while partition and selector
 	// kept none back, each node that is Ready had an available pod of it.
+	// The first revision counts from the begin.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
 	// daemonSetHash is the short hash of the template, which stands in label controller-revision-hash of updated pods.

@@ -10,17 +10,32 @@ import (
 
 // currentRevision is the short hash of the last revision that was rolled out to all nodes. The update revision becomes that
 // once all nodes have it and nothing keeps nodes back: nodes that are lost or removed, and leave those of a canary behind,
-// make it none. A set whose status names no revision that exists starts with the one that all its nodes have.
+// make it none. A set whose status names no revision that exists starts with the one that all its nodes have, or with its
+// only one.
 func (p *pass) currentRevision() string {
 	common, stored := p.commonRevision(), p.Set.Status.CurrentRevision
 	r := rollingUpdate(p.Set)
 	switch {
-	case p.plan.Err != nil || common == "":
+	case p.plan.Err != nil:
 		return stored
-	case common == p.updateHash() && p.numbers.partition == 0 && r.Selector == nil, !p.isKnown(stored):
+	case !p.isKnown(stored):
+		return cmp.Or(common, p.onlyRevision(), stored)
+	case common != "" && common == p.updateHash() && p.numbers.partition == 0 && r.Selector == nil:
 		return common
 	}
 	return stored
+}
+
+// onlyRevision is the short hash of the update revision if there is none of another template; else it is empty.
+func (p *pass) onlyRevision() string {
+	for _, some := range [][]*appsv1.ControllerRevision{p.Revisions, p.OrphanRevisions} {
+		for _, r := range some {
+			if !p.hasUpdateTemplate(revision.Hash(r)) {
+				return ""
+			}
+		}
+	}
+	return p.updateHash()
 }
 
 // commonRevision is the short hash of the revision of which all nodes that take part in updates have an available pod, and

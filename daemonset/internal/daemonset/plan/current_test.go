@@ -93,6 +93,18 @@ func TestTheCurrentRevisionIsTheLastThatAllNodesHad(t *testing.T) {
 	assert.Empty(t, given(t, 2).old("n1").updated("n2").status().CurrentRevision)
 }
 
+// The first revision counts from the begin: the second one may come before all nodes have been seen with a pod that is
+// available, or before the status of that pass is stored.
+func TestTheFirstRevisionIsCurrentFromTheBegin(t *testing.T) {
+	w := given(t, 2, reverting, partition("2"))
+	first := revision.Hash(w.revisions[1])
+	w.revisions[0] = w.revisions[1]
+	assert.Equal(t, first, w.status().CurrentRevision, "no pod is there yet")
+	assert.Equal(t, first, w.updated("n1", down).status().CurrentRevision)
+	w.set.Status.CurrentRevision = "forgotten"
+	assert.Equal(t, first, w.status().CurrentRevision)
+}
+
 // Most of the nodes that the partition keeps back are lost, and then removed: the canary does not become what the others
 // return to.
 func TestNodesThatAreLostMakeNoCanaryCurrent(t *testing.T) {
