@@ -131,7 +131,8 @@ func TestFinishedPodsOfJobsMakeRoom(t *testing.T) {
 	})
 }
 
-// During a rollout each revision has the whole room, and the old pods of the first subset go first.
+// During a rollout each revision has the whole room, and the old pods of the first subset go first. A ReplicaSet that is
+// being deleted with its pods has none any more.
 func TestRevisionsOfDeploymentsHaveTheWholeRoom(t *testing.T) {
 	c := serve(t)
 	namespace, kind := env.Namespace(t), metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}
@@ -145,9 +146,11 @@ func TestRevisionsOfDeploymentsHaveTheWholeRoom(t *testing.T) {
 	s := spreadOf(namespace, kind, 1)
 	require.NoError(t, c.Create(t.Context(), deployment))
 	require.NoError(t, c.Create(t.Context(), s))
+	sets := map[string]*appsv1.ReplicaSet{}
 	for number, hash := range map[string]string{"1": "old", "2": "new"} {
 		labels := map[string]string{"app": "web", contract.TemplateHashLabel: hash}
 		set := newReplicaSet(namespace, 2)
+		sets[hash] = set
 		set.Name, set.Annotations, set.Labels = "web-"+hash, map[string]string{revision: number}, labels
 		set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, kind.GroupVersionKind())}
 		require.NoError(t, c.Create(t.Context(), set))
@@ -170,6 +173,11 @@ func TestRevisionsOfDeploymentsHaveTheWholeRoom(t *testing.T) {
 		}
 		assert.Equal(check, map[string]string{"new a": "200", "new b": "100", "old a": "100", "old b": "200"}, got)
 	})
+
+	require.NoError(t, c.Delete(t.Context(), sets["old"], client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	settled(t, c, s, "1/0 1/-1")
+	assert.NotContains(t, s.Status.VersionedSubsetStatuses, "old")
+	assert.Len(t, podsOf(t, c, namespace), 4, "they wait for somebody to delete them")
 }
 
 // The revisions of a CloneSet have the whole room each if a flag says so. It may be named in another version than its

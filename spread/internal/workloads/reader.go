@@ -107,14 +107,20 @@ func (r *Reader) Known(ctx context.Context, spread *v1beta1.WorkloadSpread) erro
 	return err
 }
 
-// Owners returns the controllers of a pod up to the topmost that can be spread. An owner that is gone ends the list.
+// Owners returns the controllers of a pod up to the topmost that can be spread. An owner that is gone, or that is being
+// deleted, ends the list: it has no pods for Children, either.
 func (r *Reader) Owners(ctx context.Context, namespace string, pod metav1.Object) ([]*metav1.PartialObjectMetadata, error) {
 	chain, err := r.targets.Owners(ctx, namespace, pod)
+	if i := slices.IndexFunc(chain, isBeingDeleted); i >= 0 {
+		return chain[:i], nil
+	}
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return chain, nil
 	}
 	return chain, err
 }
+
+func isBeingDeleted(o *metav1.PartialObjectMetadata) bool { return o.DeletionTimestamp != nil }
 
 // Replicas returns how many pods the workload wants of those that the spread selects; nil if that is unknown.
 func (r *Reader) Replicas(ctx context.Context, spread *v1beta1.WorkloadSpread, workload *metav1.PartialObjectMetadata) (*int32, error) {
@@ -221,7 +227,8 @@ func (r *Reader) spec(ctx context.Context, workload *metav1.PartialObjectMetadat
 }
 
 // Children returns the objects between a workload and its pods, such as the ReplicaSets of a Deployment. They belong to
-// the cache and must not be changed.
+// the cache and must not be changed. One that is being deleted is none, as a workload that is being deleted has no pods:
+// its pods end with it, and it creates no others.
 func (r *Reader) Children(ctx context.Context, workload *metav1.PartialObjectMetadata) ([]*metav1.PartialObjectMetadata, error) {
 	kinds, err := r.Between(ctx, workload.GroupVersionKind().GroupKind())
 	if err != nil || len(kinds) == 0 {
@@ -235,17 +242,23 @@ func (r *Reader) Children(ctx context.Context, workload *metav1.PartialObjectMet
 		}
 		candidates = append(candidates, found...)
 	}
-	parents, children := map[types.UID]bool{workload.UID: true}, []*metav1.PartialObjectMetadata(nil)
+	return below(workload, candidates), nil
+}
+
+// below returns those of the candidates that the workload controls, directly or not, and that stay, parents first.
+func below(workload *metav1.PartialObjectMetadata, candidates []*metav1.PartialObjectMetadata) (children []*metav1.PartialObjectMetadata) {
+	parents := map[types.UID]bool{workload.UID: true}
 	for more := true; more; {
 		more = false
 		for _, o := range candidates {
-			if ref := metav1.GetControllerOfNoCopy(o); ref != nil && parents[ref.UID] && !parents[o.UID] {
+			ref := metav1.GetControllerOfNoCopy(o)
+			if ref != nil && parents[ref.UID] && !parents[o.UID] && !isBeingDeleted(o) {
 				parents[o.UID], more = true, true
 				children = append(children, o)
 			}
 		}
 	}
-	return children, nil
+	return children
 }
 
 // Between returns the kinds between a workload of a kind and its pods.

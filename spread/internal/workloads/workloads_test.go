@@ -15,11 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
@@ -238,4 +240,20 @@ func TestControllersOfTargets(t *testing.T) {
 			assert.Equal(t, slices.Contains(targets, target), MayControl(target, controller), "%s of %s", controller, target)
 		}
 	}
+}
+
+// A ReplicaSet that is being deleted has no pods of the Deployment, and what it controls has none either.
+func TestWhatIsBeingDeletedStandsBetweenNothing(t *testing.T) {
+	object := func(uid, controller types.UID) *metav1.PartialObjectMetadata {
+		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: string(uid), UID: uid}}
+		if controller != "" {
+			o.OwnerReferences = []metav1.OwnerReference{{UID: controller, Controller: new(true)}}
+		}
+		return o
+	}
+	gone := object("gone", "web")
+	gone.DeletionTimestamp = &metav1.Time{Time: gen.Epoch()}
+	part, whole, stays := object("part", "whole"), object("whole", "web"), object("stays", "web")
+	candidates := []*metav1.PartialObjectMetadata{part, gone, object("below", "gone"), whole, stays, object("foreign", "other"), object("free", "")}
+	assert.Equal(t, []*metav1.PartialObjectMetadata{whole, stays, part}, below(object("web", ""), candidates))
 }
