@@ -47,6 +47,42 @@ func (t Times) Within(percent int) time.Duration {
 	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
 }
 
+// Way is one of several ways in which the same requests are made.
+type Way struct {
+	Name string
+	// Request makes the i-th request.
+	Request func(i int) error
+	Times
+}
+
+// InTurn makes requests in each of the ways for so many seconds, so many a second. The ways have a second each, one after the
+// other: what else the machine does meets all of them alike.
+func InTurn(t testing.TB, perSecond, seconds int, ways []Way) {
+	t.Helper()
+	for second := range seconds {
+		for i := range ways {
+			way := &ways[i]
+			took := Steady(t, perSecond, perSecond, func(i int) error { return way.Request(second*perSecond + i) })
+			way.Times = append(way.Times, took...)
+		}
+	}
+}
+
+// Compare reports the median and the 99th percentile of each way, in milliseconds, and, of all but the first, as a multiple of
+// the first.
+func Compare(b *testing.B, ways []Way) {
+	b.Helper()
+	for _, way := range ways {
+		for _, percent := range []int{50, 99} {
+			took := way.Within(percent)
+			b.ReportMetric(float64(took.Microseconds())/1000, fmt.Sprintf("%s-p%d-ms", way.Name, percent))
+			if first := ways[0]; way.Name != first.Name {
+				b.ReportMetric(float64(took)/float64(first.Within(percent)), fmt.Sprintf("%s-p%d/%s", way.Name, percent, first.Name))
+			}
+		}
+	}
+}
+
 // Report reports the median and the 99th percentile, in milliseconds.
 func (t Times) Report(b *testing.B) {
 	b.Helper()

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,4 +34,29 @@ func TestPercentiles(t *testing.T) {
 	assert.Equal(t, time.Duration(100), took.Within(99))
 	assert.Equal(t, time.Duration(100), took.Within(100))
 	assert.Zero(t, Times{}.Within(99))
+}
+
+func TestWaysAreComparedWithTheFirst(t *testing.T) {
+	measured := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() { // what is compared has been measured
+		}
+		Compare(b, []Way{{Name: "bare", Times: Times{2 * time.Millisecond}}, {Name: "webhook", Times: Times{3 * time.Millisecond}}})
+	})
+	assert.Equal(t, map[string]float64{
+		"bare-p50-ms": 2, "bare-p99-ms": 2, "webhook-p50-ms": 3, "webhook-p99-ms": 3, "webhook-p50/bare": 1.5, "webhook-p99/bare": 1.5,
+	}, measured.Extra)
+}
+
+func TestWaysTakeTurns(t *testing.T) {
+	var begun []string
+	note := func(way string) func(int) error {
+		return func(i int) error {
+			begun = append(begun, fmt.Sprint(way, i))
+			return nil
+		}
+	}
+	ways := []Way{{Name: "a", Request: note("a")}, {Name: "b", Request: note("b")}}
+	InTurn(t, 1, 2, ways)
+	assert.Equal(t, []string{"a0", "b0", "a1", "b1"}, begun)
+	assert.Len(t, ways[1].Times, 2)
 }
