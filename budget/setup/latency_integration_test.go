@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -20,9 +21,10 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
-// BenchmarkSteadyEvictions measures how long each of 200 evictions a second takes, for five seconds: of pods of one budget,
-// which grants all or none of them, with so many replicas of the webhook; with one whose requests to the API server take
-// 100 ms longer; and of pods for which no webhook is called.
+// BenchmarkSteadyEvictions measures how long each of 50 and of 200 evictions a second takes, for some seconds: of pods of one
+// budget, which grants all or none of them, with so many replicas of the webhook, and with one whose requests to the API
+// server take 100 ms longer; beside them, in turn, of pods for which no webhook is called, and for which one is called that
+// allows all.
 func BenchmarkSteadyEvictions(b *testing.B) {
 	env.Need(b)
 	for _, c := range []struct {
@@ -32,38 +34,46 @@ func BenchmarkSteadyEvictions(b *testing.B) {
 	}{
 		{"1-replica", 1, env}, {"3-replicas", 3, env}, {"slow-server", 1, faults.Over(env, faults.Slow(100*time.Millisecond))},
 	} {
-		for _, answer := range []string{"granted", "refused", "no-webhook"} {
-			b.Run(c.name+"/"+answer, func(b *testing.B) {
+		for _, perSecond := range []int{50, 200} {
+			b.Run(fmt.Sprintf("%s/%d-a-second", c.name, perSecond), func(b *testing.B) {
 				server := servedBy(b, c.replicas, c.over)
+				const seconds = 3
+				ways := []load.Way{{Name: "bare"}, {Name: "no-op"}, {Name: "granted"}, {Name: "refused"}}
 				for b.Loop() {
-					measureEvictions(b, givenApp(b, server, 0), answer)
+					for i := range ways {
+						ways[i].Request = evictions(b, givenApp(b, server, 0), ways[i].Name, seconds*perSecond)
+					}
+					load.InTurn(b, perSecond, seconds, ways)
 				}
+				load.Compare(b, ways)
 			})
 		}
 	}
 }
 
-func measureEvictions(b *testing.B, a *app, answer string) {
+// evictions makes pods, and returns what evicts each of them in one of the ways.
+func evictions(b *testing.B, a *app, way string, n int) func(i int) error {
 	b.Helper()
-	const perSecond, n = 200, 1000
 	a.addPods(b, n)
-	switch answer {
+	switch way {
+	case "no-op":
+		env.AllowPods(b, a.namespace)
 	case "granted":
-		a.guard(b, n-1)
+		a.guard(b, int32(n-1)) //nolint:gosec // it is small
 	case "refused":
 		a.guard(b, 0)
 	}
-	load.Steady(b, perSecond, n, func(i int) error {
+	return func(i int) error {
 		for {
 			err := a.evict(b, a.pods[i])
 			switch {
-			case answer == "refused" && apierrors.IsTooManyRequests(err):
+			case way == "refused" && apierrors.IsTooManyRequests(err):
 				return nil
 			case !apierrors.IsTooManyRequests(err): // else it is tried again, as drains do
 				return err
 			}
 		}
-	}).Report(b)
+	}
 }
 
 // addPods makes so many ready pods at the same time, of a Deployment that wants them.

@@ -80,11 +80,10 @@ func measure(b *testing.B, c client.Client, n int, subset string, prepare func(*
 	took.Report(b)
 }
 
-// BenchmarkSteadyCreations measures how long each of 200 creations a second takes, for five seconds: of pods of which most
-// take a place in a spread, with so many replicas of the webhook; with one whose requests to the API server take 100 ms
-// longer; and of pods for which no webhook is called.
+// BenchmarkSteadyCreations measures how long each of 50 and of 200 creations a second takes, for five seconds: of pods of which
+// most take a place in a spread, with so many replicas of the webhook, and with one whose requests to the API server take
+// 100 ms longer; beside them, in turn, of pods for which no webhook is called, and for which one is called that allows all.
 func BenchmarkSteadyCreations(b *testing.B) {
-	const perSecond, n = 200, 1000
 	env.Need(b)
 	for _, c := range []struct {
 		name     string
@@ -93,34 +92,51 @@ func BenchmarkSteadyCreations(b *testing.B) {
 	}{
 		{"1-replica", 1, env}, {"3-replicas", 3, env}, {"slow-server", 1, faults.Over(env, faults.Slow(100*time.Millisecond))},
 	} {
-		for _, spread := range []bool{true, false} {
-			b.Run(c.name+map[bool]string{true: "/spread", false: "/no-webhook"}[spread], func(b *testing.B) {
+		for _, perSecond := range []int{50, 200} {
+			b.Run(fmt.Sprintf("%s/%d-a-second", c.name, perSecond), func(b *testing.B) {
 				server := servedBy(b, c.replicas, c.over)
+				const seconds = 5
+				ways := []load.Way{{Name: "bare"}, {Name: "no-op"}, {Name: "spread"}}
+				placed := 0
 				for b.Loop() {
-					owner := newReplicaSet(env.Namespace(b), n)
-					require.NoError(b, server.Create(b.Context(), owner))
-					if spread {
-						s := newSpread(owner.Namespace, intstr.FromInt32(n*9/10))
-						require.NoError(b, server.Create(b.Context(), s))
-						settled(b, server, s, fmt.Sprintf("0/%d 0/-1", n*9/10))
+					pods := make([][]*corev1.Pod, len(ways))
+					for i := range ways {
+						pods[i] = make([]*corev1.Pod, seconds*perSecond)
+						owner := givenWay(b, server, ways[i].Name, len(pods[i]))
+						ways[i].Request = func(n int) error {
+							pods[i][n] = podOf(owner)
+							return server.Create(b.Context(), pods[i][n])
+						}
 					}
-					first := podOf(owner) // the API server is slow with the first pod of a new namespace
-					first.OwnerReferences = nil
-					require.NoError(b, server.Create(b.Context(), first))
-					pods := make([]*corev1.Pod, n)
-					load.Steady(b, perSecond, n, func(i int) error {
-						pods[i] = podOf(owner)
-						return server.Create(b.Context(), pods[i])
-					}).Report(b)
-					placed := 0
-					for _, pod := range pods {
+					load.InTurn(b, perSecond, seconds, ways)
+					for _, pod := range pods[2] {
 						if subsetOf(pod) != "" {
 							placed++
 						}
 					}
-					b.ReportMetric(float64(placed), "placed") // the others have not waited for the webhook any longer
 				}
+				load.Compare(b, ways)
+				b.ReportMetric(float64(placed)/float64(len(ways[2].Times)), "placed/spread") // the others have not waited for the webhook any longer
 			})
 		}
 	}
+}
+
+// givenWay returns a ReplicaSet whose pods are created in one of the ways.
+func givenWay(b *testing.B, c client.Client, way string, n int) *appsv1.ReplicaSet {
+	b.Helper()
+	owner := newReplicaSet(env.Namespace(b), int32(n)) //nolint:gosec // it is small
+	require.NoError(b, c.Create(b.Context(), owner))
+	switch way {
+	case "no-op":
+		env.AllowPods(b, owner.Namespace)
+	case "spread":
+		s := newSpread(owner.Namespace, intstr.FromInt(n*9/10))
+		require.NoError(b, c.Create(b.Context(), s))
+		settled(b, c, s, fmt.Sprintf("0/%d 0/-1", n*9/10))
+	}
+	first := podOf(owner) // the API server is slow with the first pod of a new namespace
+	first.OwnerReferences = nil
+	require.NoError(b, c.Create(b.Context(), first))
+	return owner
 }
