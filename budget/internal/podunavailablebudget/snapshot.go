@@ -3,8 +3,10 @@ package podunavailablebudget
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +20,9 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
+
+// questions is how many pods the server is asked about at once.
+const questions = 8
 
 // snapshot reads what concerns one budget.
 func (r *reconciler) snapshot(ctx context.Context, b *v1beta1.PodUnavailableBudget) (plan.Snapshot, error) {
@@ -83,7 +88,7 @@ func hide(err error) error {
 	return err
 }
 
-// look asks the server about pods whose grants would end, and keeps what it says until the cache shows that.
+// look asks the server about pods whose changes are new and whose grants would end, and keeps what it says until the cache shows that.
 func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
 	known, _ := r.memory.Get(memory.KeyOf(s.Budget))
 	st := &s.Budget.Status
@@ -102,18 +107,44 @@ func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.Names
 			pods[g.Pod] = pod
 		}
 	}
-	for _, name := range s.LookAt(pods) {
-		pod := &corev1.Pod{}
-		err := r.Live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, pod)
-		if apierrors.IsNotFound(err) {
-			pod, err = nil, nil
-		}
-		if err != nil {
-			return fmt.Errorf("ask for pod %s: %w", name, err)
-		}
-		s.Looks[name] = plan.NewLook(pod, st.PodUIDs[name], cached(name))
+	asked, err := r.ask(ctx, s.LookAt(pods), key.Namespace)
+	if err != nil {
+		return err
 	}
-	s.Replacements = s.Replacements.Next(st, s.Looks, s.Now)
+	looks := plan.Looks{}
+	for name, pod := range asked {
+		looks[name] = plan.NewLook(pod, st.PodUIDs[name], cached(name))
+	}
+	maps.Copy(s.Looks, looks)
+	s.Replacements = s.Replacements.Next(st, looks, s.Now)
 	r.memory.Set(memory.KeyOf(s.Budget), remembered{sights: s.Sights, looks: s.Looks, replacements: s.Replacements})
 	return nil
+}
+
+// ask returns the pods of the names as the server has them, nil for one that it has not.
+func (r *reconciler) ask(ctx context.Context, names []string, namespace string) (map[string]*corev1.Pod, error) {
+	pods := make([]*corev1.Pod, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(questions)
+	for i, name := range names {
+		group.Go(func() error {
+			pod := &corev1.Pod{}
+			err := r.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, pod)
+			switch {
+			case err == nil:
+				pods[i] = pod
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("ask for pod %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err //nolint:wrapcheck // it is one of those above
+	}
+	all := make(map[string]*corev1.Pod, len(names))
+	for i, name := range names {
+		all[name] = pods[i]
+	}
+	return all, nil
 }

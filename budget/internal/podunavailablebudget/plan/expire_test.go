@@ -55,7 +55,7 @@ func TestGrantsExpire(t *testing.T) {
 			web := named("web-1")
 			web.ResourceVersion = "1"
 			b := budget(maxUnavailable("1"), granted(web, tc.op, time.Hour))
-			s := Snapshot{Budget: b, Pods: []*corev1.Pod{named("web-2")}, Workloads: workload(2), Sights: seen(b, tc.seen), Now: now}
+			s := Snapshot{Budget: b, Pods: []*corev1.Pod{named("web-2")}, Workloads: workload(2), Sights: seen(b, tc.seen), Now: now, Replacements: asked(b, web)}
 			cached := map[string]*corev1.Pod{}
 			if tc.pod != nil {
 				s.Pods = append(s.Pods, tc.pod)

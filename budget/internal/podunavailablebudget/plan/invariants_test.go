@@ -21,6 +21,10 @@ func (w *world) judge(t *testing.T, floor int) {
 	}
 	serving, failed := 0, 0
 	for _, p := range w.pods {
+		leaves := p.DeletionTimestamp == nil && !p.restarts.IsZero() && !p.failed
+		require.False(t, leaves && !hasEntry(&w.budget().Status, p.Pod), "a change counts until the container of before has ended")
+	}
+	for _, p := range w.pods {
 		switch {
 		case p.failed:
 			failed++

@@ -35,7 +35,7 @@ type Snapshot struct {
 	// SharedUnknown is true if that could not be found out: condition Conflict stays as it is.
 	SharedUnknown bool
 	Sights        Sights
-	// Replacements follow from Looks, too.
+	// Replacements follow from what the server was asked, too.
 	Replacements Replacements
 	Now          time.Time
 	Refusals     action.Refusals
@@ -93,13 +93,14 @@ func (s Snapshot) Renew(newer *v1beta1.PodUnavailableBudget) (p Plan, ok bool) {
 	return Compute(s), true
 }
 
-// LookAt returns the names of pods that the server must be asked about before a grant is dropped: the caches may lag.
-// Pods are those of the namespace that the ledger names, as far as they are known.
+// LookAt returns the names of pods that the server must be asked about: before a grant is dropped, as the caches may lag, and
+// once a change is granted, as they have no containers. Pods are those of the namespace that the ledger names, as far as they
+// are known.
 func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 	var names []string
 	for _, g := range Grants(&s.Budget.Status) {
 		pod := pods[g.Pod]
-		if pod == nil || g.UID != "" && pod.UID != g.UID || s.ends(g, pod) {
+		if pod == nil || g.UID != "" && pod.UID != g.UID || s.ends(g, pod) || !g.Disrupts && !s.Replacements.has(g) {
 			names = append(names, g.Pod)
 		}
 	}

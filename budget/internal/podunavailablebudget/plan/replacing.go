@@ -22,17 +22,20 @@ const (
 	askAgain = 5 * time.Second
 )
 
-// Replacements are granted changes of pods that serve with the images of before although their nodes know of the change:
-// kubelets say so before they end containers for it.
+// Replacements are what the server has said of pods with a granted change since the change was granted. Kubelets say that they
+// know of a change before they end containers for it: until then these serve with the images of before.
 type Replacements map[Grant]replacement
 
 type replacement struct {
-	since time.Time // by the clock of this process
-	asked time.Time // when the server has last said so
-	grace time.Duration
+	// restarts are how often each container had restarted when the change was new: one that has restarted since runs its image.
+	restarts map[string]int32
+	since    time.Time // when the former containers were first seen to serve, by the clock of this process; zero if they do not
+	asked    time.Time // when the server has last said whether they do
+	grace    time.Duration
 }
 
-// Next returns the replacements after the server was asked about some of the pods. Others stay as they are.
+// Next returns the replacements after the server was asked about some of the pods. Others stay as they are. A look that is
+// older than its grant must not be among the looks: it may have fewer restarts.
 func (r Replacements) Next(status *v1beta1.PodUnavailableBudgetStatus, looks Looks, now time.Time) Replacements {
 	next := Replacements{}
 	for _, g := range Grants(status) {
@@ -41,27 +44,45 @@ func (r Replacements) Next(status *v1beta1.PodUnavailableBudgetStatus, looks Loo
 		switch {
 		case !asked && had:
 			next[g] = known
-		case !asked || g.Disrupts || look.Pod == nil || g.UID != "" && g.UID != look.Pod.UID || isBehind(look.Pod) || !isReplacing(look.Pod):
-		case had:
-			next[g] = replacement{known.since, now, known.grace}
-		default:
-			next[g] = replacement{now, now, graceOf(look.Pod)}
+		case asked && !g.Disrupts && look.Pod != nil && (g.UID == "" || g.UID == look.Pod.UID):
+			next[g] = known.after(look.Pod, had, now)
 		}
 	}
 	return next
 }
 
+// after returns the replacement after the server has shown the pod, for the first time if it was not known.
+func (r replacement) after(pod *corev1.Pod, known bool, now time.Time) replacement {
+	if !known || isBehind(pod) { // a container that restarts now can restart as it was
+		return replacement{restarts: restartsOf(pod), grace: graceOf(pod)}
+	}
+	since := r.since
+	switch {
+	case !isReplacing(pod, r.restarts):
+		since = time.Time{}
+	case since.IsZero():
+		since = now
+	}
+	return replacement{r.restarts, since, now, r.grace}
+}
+
+// has reports whether the server was asked about the pod since the change was granted.
+func (r Replacements) has(g Grant) bool {
+	_, ok := r[g]
+	return ok
+}
+
 // areFresh reports whether the server has said a moment ago that the containers are to be replaced.
 func (r Replacements) areFresh(g Grant, now time.Time) bool {
-	known, ok := r[g]
-	return ok && now.Sub(known.asked) < askAgain
+	known := r[g]
+	return !known.since.IsZero() && now.Sub(known.asked) < askAgain
 }
 
 // left returns how much longer containers may be about to end. What a node reports of an image can be another name of it:
 // it is not waited for longer than containers can take.
 func (r Replacements) left(g Grant, now time.Time) time.Duration {
-	known, ok := r[g]
-	if !ok {
+	known := r[g]
+	if known.since.IsZero() {
 		return 0
 	}
 	return known.since.Add(known.grace + endsWithin).Sub(now)
@@ -74,15 +95,25 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return defaultGrace
 }
 
-// isReplacing reports whether the pod serves and one of its containers does not run its image.
-func isReplacing(pod *corev1.Pod) bool {
+// restartsOf returns how often each container of the pod has restarted.
+func restartsOf(pod *corev1.Pod) map[string]int32 {
+	restarts := map[string]int32{}
+	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		restarts[s.Name] = s.RestartCount
+	}
+	return restarts
+}
+
+// isReplacing reports whether the pod serves and one of its containers, which had restarted so often before, does not run its
+// image.
+func isReplacing(pod *corev1.Pod, before map[string]int32) bool {
 	if statusOf(pod, corev1.PodReady) != corev1.ConditionTrue {
 		return false
 	}
 	statuses := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
 	return slices.ContainsFunc(podspec.LongRunning(&pod.Spec), func(c *corev1.Container) bool {
 		i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
-		return i >= 0 && !runs(&statuses[i], c.Image)
+		return i >= 0 && statuses[i].RestartCount <= before[c.Name] && !runs(&statuses[i], c.Image)
 	})
 }
 

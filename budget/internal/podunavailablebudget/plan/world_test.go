@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -30,7 +32,9 @@ type world struct {
 	now      time.Time
 	replicas int
 	// reuse is true if a new pod gets the name of the one that it replaces, as in a StatefulSet.
-	reuse   bool
+	reuse bool
+	// alias is the name by which nodes report all images, as with several tags of one digest; empty if they report the pods'.
+	alias   string
 	created int
 	version int // of the pod that was written last
 
@@ -65,16 +69,6 @@ type podEvent struct {
 	pod  *corev1.Pod
 }
 
-// request is a disruption on its way through the API server.
-type request struct {
-	pod     *corev1.Pod
-	op      v1beta1.PubOperation
-	replica int
-	granted bool      // it was recorded, or needs no record
-	at      time.Time // when it is carried out
-	ends    time.Time // when the API server gives it up
-}
-
 func newWorld(seed uint64, b *v1beta1.PodUnavailableBudget, replicas int) *world {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a replay needs the same numbers
 	w := &world{
@@ -84,6 +78,9 @@ func newWorld(seed uint64, b *v1beta1.PodUnavailableBudget, replicas int) *world
 		skew:     time.Duration(r.IntN(120)-60) * time.Second, sights: Sights{},
 	}
 	b.Status = v1beta1.PodUnavailableBudgetStatus{}
+	if r.IntN(3) == 0 {
+		w.alias = "app:stable"
+	}
 	w.versions = []*v1beta1.PodUnavailableBudget{b}
 	for range replicas {
 		w.create("").next = now
@@ -150,13 +147,13 @@ func (w *world) nodes() {
 			w.create(name).failed = p.failed // whoever replaces a failed pod has not served yet
 		case !p.restarts.IsZero() && !w.now.Before(p.restarts):
 			p.known, p.restarts, p.next = time.Time{}, time.Time{}, w.now.Add(w.upTo(20))
-			w.set(p, gen.NotReady(gen.Epoch()), knows, runsItsImage)
+			w.set(p, gen.NotReady(gen.Epoch()), knows, w.starts, w.reports)
 		case !p.known.IsZero() && !w.now.Before(p.known):
 			p.known = time.Time{}
 			w.set(p, knows)
 		case p.DeletionTimestamp == nil && p.restarts.IsZero() && statusOf(p.Pod, corev1.PodReady) != "True" && !w.now.Before(p.next):
 			p.failed = false
-			w.set(p, gen.Ready(gen.Epoch()), knows, runsItsImage)
+			w.set(p, gen.Ready(gen.Epoch()), knows, w.reports)
 		}
 	}
 }
@@ -164,85 +161,12 @@ func (w *world) nodes() {
 // knows is what a node says of a pod whose spec it has seen.
 func knows(pod *corev1.Pod) { pod.Status.ObservedGeneration = pod.Generation }
 
-func runsItsImage(pod *corev1.Pod) {
-	pod.Status.ContainerStatuses[0].Image = pod.Spec.Containers[0].Image
-}
+// starts has the container of the pod start anew.
+func (w *world) starts(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount++ }
 
-// isFree reports whether the budget has no say in the request.
-func (w *world) isFree(r *request) bool {
-	return isExempt(r.pod) || !protects(w.budget(), r.op, true)
-}
-
-// carryOut does what was granted.
-func (w *world) carryOut(r *request) {
-	p, ok := w.pods[r.pod.Name]
-	if !ok || p.UID != r.pod.UID || p.DeletionTimestamp != nil {
-		return
-	}
-	if r.op == del || r.op == evict {
-		p.next, p.known, p.restarts = w.now.Add(w.upTo(30)), time.Time{}, time.Time{}
-		w.set(p, gen.Terminating())
-		return
-	}
-	if r.op == resize {
-		if p.restarts.IsZero() {
-			p.known = w.now.Add(w.upTo(10))
-		}
-		w.set(p, func(pod *corev1.Pod) { pod.Generation++ })
-		return
-	}
-	if statusOf(p.Pod, corev1.PodReady) == "True" && p.restarts.IsZero() {
-		p.known = w.now.Add(w.upTo(40))
-		p.restarts = p.known.Add(w.upTo(30))
-	}
-	w.set(p, func(pod *corev1.Pod) {
-		pod.Generation++
-		pod.Spec.Containers[0].Image = fmt.Sprint("app:", pod.Generation)
-	})
-}
-
-// ask lets a replica of the webhook handle a request, one step at a time.
-func (w *world) ask(r *request) (done bool) {
-	version := w.webhooks[r.replica]
-	p, ok := w.pods[r.pod.Name]
-	if !ok || p.UID != r.pod.UID {
-		return true
-	}
-	r.pod = p.Pod // admission sees what the server has
-	key, recorded := string(r.op)+string(r.pod.UID)+r.version(), w.recorded[r.replica]
-	at, known := recorded[key]
-	v := Decide(w.versions[version], Request{
-		Pod: r.pod, Operation: r.op, ResizeApart: true, Recorded: known && w.now.Sub(at) < FreshFor, Now: w.now.Add(w.skews[r.replica]),
-	})
-	switch {
-	case v.Refused != "":
-		w.wronged = w.wronged || !IsProtected(r.pod) || w.isFree(r) || v.Next != nil || v.Confirm
-		return true
-	case v.Next == nil:
-		if w.isFree(r) && r.op != resize {
-			if r.op == evict && w.rand.IntN(2) == 0 {
-				return true // a PodDisruptionBudget refuses it
-			}
-			p.failed = true // nobody promises anything of it
-		}
-		if IsProtected(r.pod) && !w.isFree(r) && w.rand.IntN(2) == 0 { // others take their time to say yes
-			r.granted, r.at = true, w.now.Add(w.upTo(slowest))
-			return false
-		}
-		w.carryOut(r)
-		return true
-	case !w.write(version, v.Next):
-		w.webhooks[r.replica] = len(w.versions) - 1 // a conflict: it reads anew
-		return false
-	case !w.calm && w.rand.IntN(8) == 0:
-		return true // the answer got lost, or the replica died: nothing is carried out
-	}
-	recorded[key] = w.now
-	if w.rand.IntN(2) == 0 {
-		w.webhooks[r.replica] = len(w.versions) - 1
-	}
-	r.granted, r.at = true, w.now.Add(w.upTo(slowest))
-	return false
+// reports has the node say which image the container runs: that of the pod.
+func (w *world) reports(pod *corev1.Pod) {
+	pod.Status.ContainerStatuses[0].Image = cmp.Or(w.alias, pod.Spec.Containers[0].Image)
 }
 
 // count is a pass of the controller. What it has seen of the pods may be old.
@@ -263,15 +187,17 @@ func (w *world) count() {
 			known[g.Pod] = pod
 		}
 	}
+	looks := Looks{}
 	for _, name := range s.LookAt(known) {
 		var pod *corev1.Pod
 		if p, ok := w.pods[name]; ok {
 			pod = p.Pod
 		}
-		w.looks[name] = NewLook(pod, b.Status.PodUIDs[name], w.view[name])
+		looks[name] = NewLook(pod, b.Status.PodUIDs[name], w.view[name])
 	}
+	maps.Copy(w.looks, looks)
 	s.Looks = w.looks
-	w.replaced = w.replaced.Next(&b.Status, w.looks, at)
+	w.replaced = w.replaced.Next(&b.Status, looks, at)
 	s.Replacements = w.replaced
 	for _, pod := range w.view {
 		s.Pods = append(s.Pods, pod)
@@ -332,34 +258,6 @@ func (w *world) step() {
 	w.nodes()
 }
 
-// goOn has the API server go on with a request, and reports whether it is done: carried out, given up, or refused by others
-// such as a PodDisruptionBudget, after which a drain asks again. What was granted for one version of a pod is not carried out
-// on another one, but asked for anew.
-func (w *world) goOn(r *request) (done bool) {
-	switch p := w.pods[r.pod.Name]; {
-	case !w.now.Before(r.ends):
-		return true
-	case !r.granted || w.now.Before(r.at):
-		return false
-	case r.version() != "" && p != nil && p.ResourceVersion != r.version():
-		r.granted = false
-		return false
-	case !w.calm && w.rand.IntN(4) == 0:
-		r.granted, r.ends = false, w.now.Add(requestTimeout)
-		return w.rand.IntN(4) == 0
-	}
-	w.carryOut(r)
-	return true
-}
-
-// version returns the version of the pod on which the request is carried out, empty for an eviction: any.
-func (r *request) version() string {
-	if r.op == evict {
-		return ""
-	}
-	return r.pod.ResourceVersion
-}
-
 func (w *world) mishap() {
 	if w.calm {
 		return
@@ -377,7 +275,7 @@ func (w *world) mishap() {
 		p := w.pods[names[w.rand.IntN(len(names))]]
 		if p.DeletionTimestamp == nil && p.restarts.IsZero() {
 			p.failed, p.next = true, w.now.Add(w.upTo(30))
-			w.set(p, gen.NotReady(gen.Epoch()))
+			w.set(p, gen.NotReady(gen.Epoch()), w.starts)
 		}
 	}
 }
