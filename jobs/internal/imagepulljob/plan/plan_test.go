@@ -314,7 +314,8 @@ func TestCompletedJobsGoInTime(t *testing.T) {
 func TestAnAbsentKindIsTold(t *testing.T) {
 	j := job()
 	p := Waiting(j, now, nil, NotInstalled)
-	assert.Equal(t, MessageNotInstalled, p.status.Message)
+	assert.Equal(t, "the cluster does not serve NodeImages in v1beta1: nothing will be pulled until feature daemon is installed", p.status.Message,
+		"OpenKruise may have installed the kind, in another version")
 	assert.Nil(t, p.status.CompletionTime)
 	assert.Len(t, p.Notices, 1)
 	j.Status = *p.status

@@ -15,8 +15,9 @@ const (
 	MessageSlow = "pulling for more than 10 minutes: "
 	// MessageProgress is followed by the percentage of nodes that have ended.
 	MessageProgress = "job is running, progress "
-	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings.
-	MessageNotInstalled = "NodeImage is not installed in this cluster: nothing will be pulled"
+	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings. OpenKruise may have
+	// installed the kind in another version.
+	MessageNotInstalled = "the cluster does not serve NodeImages in v1beta1: nothing will be pulled until feature daemon is installed"
 	// MessageForbidden says that the operator lacks the permission to read NodeImages.
 	MessageForbidden = "the operator may not list and watch nodeimages: nothing will be pulled until it has the permission"
 	// MessageOneNamespace says that the operator serves one namespace only: NodeImages, of nodes, belong to none.
