@@ -201,6 +201,7 @@ spec: {serviceAccountName: kruise-manager, automountServiceAccountToken: false, 
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "OpenKruise is gone, or on its way: nobody would look after the kinds of cloneset; end the takeover: flotilla takeover --finish cloneset")
+	assert.NotContains(t, output, "run the command again")
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "Go on: flotilla takeover --finish cloneset\n")

@@ -98,7 +98,7 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, h *handover)
 	way := openkruise.Handover{Feature: h.feature(), From: h.old}
 	if t.back {
 		if err := h.undo(ctx); err != nil {
-			return 0, fmt.Errorf("%w; run the command again", err)
+			return 0, err
 		}
 		return t.verify(ctx, cluster, was)
 	}

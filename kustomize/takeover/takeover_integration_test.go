@@ -219,6 +219,7 @@ func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
 			output, code := call(t, c.kubeconfig, append([]string{"takeover"}, c.args...)...)
 			assert.Equal(t, c.code, code, output)
 			assert.Contains(t, output, c.want)
+			assert.NotContains(t, output, "run the command again", "it would refuse again")
 		})
 	}
 }

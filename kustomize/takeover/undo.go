@@ -12,8 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
-// undo gives a feature back: the operator goes, what was taken away comes back, and the old manager may write again. The
-// record goes last, so that all of it can be done again.
+// undo gives a feature back, unless it refuses to begin.
 func (h *handover) undo(ctx context.Context) error {
 	object := openkruise.RecordOf(h.feature())
 	live, err := h.cluster.Get(ctx, object)
@@ -30,6 +29,15 @@ func (h *handover) undo(ctx context.Context) error {
 	if err := errors.Join(h.wayBack(ctx), h.mayUndo(ctx, record)); err != nil {
 		return err
 	}
+	if err := h.giveBack(ctx, record); err != nil {
+		return fmt.Errorf("%w; run the command again", err)
+	}
+	return nil
+}
+
+// giveBack removes the operator, and returns to the old manager what was taken away. The record goes last, so that all of it
+// can be done again.
+func (h *handover) giveBack(ctx context.Context, record Record) error {
 	with := func(do func(context.Context, Record) error) func(context.Context) error {
 		return func(ctx context.Context) error { return do(ctx, record) }
 	}
@@ -43,7 +51,7 @@ func (h *handover) undo(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	_, err = h.cluster.Delete(ctx, object)
+	_, err := h.cluster.Delete(ctx, openkruise.RecordOf(h.feature()))
 	return err
 }
 
