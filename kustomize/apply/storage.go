@@ -28,6 +28,11 @@ func HasVersion(crd *unstructured.Unstructured, name string) bool {
 	return slices.ContainsFunc(versionsOf(crd), func(version map[string]any) bool { return version["name"] == name })
 }
 
+// Serves reports whether the API server answers requests in a version of a CRD.
+func Serves(crd *unstructured.Unstructured, name string) bool {
+	return slices.ContainsFunc(versionsOf(crd), func(version map[string]any) bool { return version["name"] == name && version["served"] == true })
+}
+
 // Store returns a copy of a CRD that stores objects in a version, if it has that.
 func Store(crd *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	next := crd.DeepCopy()

@@ -12,6 +12,13 @@ import (
 // crdKind is the kind of definitions.
 const crdKind = "CustomResourceDefinition"
 
+// definitionOf returns the definition with the name, without content.
+func definitionOf(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": crdKind, "metadata": map[string]any{"name": name},
+	}}
+}
+
 // Kind is a kind that changes hands.
 type Kind struct {
 	Group, Version, Resource, Name string

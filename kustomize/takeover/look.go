@@ -45,6 +45,11 @@ func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, f
 	if err != nil {
 		return world, err
 	}
+	if nodeImages, err := cluster.Get(ctx, definitionOf(nodeImagesCRD)); err != nil {
+		return world, err
+	} else if nodeImages != nil {
+		world.CRDs[nodeImagesCRD] = nodeImages
+	}
 	for _, object := range manifests {
 		if object.GetKind() != crdKind {
 			continue

@@ -71,7 +71,7 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 		}
 	}
 	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: its rights, manager and webhooks in namespace %s", feature, install.Namespace))
-	plan.Limits = append(limits(feature), keepers(world)...)
+	plan.Limits = append(limits(feature, world), keepers(world)...)
 	return plan, nil
 }
 
@@ -112,12 +112,19 @@ func converter(crd *unstructured.Unstructured) string {
 	return fmt.Sprintf("Service %v/%v", service["namespace"], service["name"])
 }
 
+// nodeImagesCRD is the definition of the kind by which jobs ask node agents.
+const nodeImagesCRD = "nodeimages.apps.kruise.io"
+
 // limits tells what cannot be had.
-func limits(feature string) []string {
+func limits(feature string, world World) []string {
 	var lines []string
 	if feature != "budget" && feature != "spread" {
 		lines = append(lines, "SidecarSet, PodProbeMarker and ContainerRecreateRequest of OpenKruise cannot write to running pods of these "+
 			"kinds any more; sidecars are still injected into new pods")
+	}
+	if live := world.CRDs[nodeImagesCRD]; feature == "jobs" && (live == nil || !apply.Serves(live, "v1beta1")) {
+		lines = append(lines, "ImagePullJobs pull no image until feature daemon is installed, because the cluster does not serve NodeImages in v1beta1: "+
+			"flotilla takeover --finish, then flotilla install daemon")
 	}
 	lines = append(lines,
 		"OpenKruise's manager goes on trying and logs each refusal",

@@ -3,6 +3,8 @@ package takeover
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -340,6 +342,45 @@ spec: {versions: [{name: v1alpha1, storage: true}]}`)
     requests in another version than the stored one fail from the new CRD until the new manager is ready
     Helm release default/kruise has OpenKruise: its next upgrade undoes this; run the command again then
 `, out.String())
+}
+
+// Flotilla's jobs use NodeImages in v1beta1, and the node agent stays with OpenKruise until the end.
+func TestThePlanTellsWhetherImagesArePulled(t *testing.T) {
+	nodeImages := func(served bool, versions ...any) *unstructured.Unstructured {
+		crd := &unstructured.Unstructured{}
+		crd.SetName("nodeimages.apps.kruise.io")
+		var list []any
+		for _, name := range versions {
+			list = append(list, map[string]any{"name": name, "served": served})
+		}
+		crd.Object["spec"] = map[string]any{"versions": list}
+		return crd
+	}
+	cases := []struct {
+		name, feature string
+		crd           *unstructured.Unstructured
+		told          bool
+	}{
+		{"no node agent", "jobs", nil, true},
+		{"the old version alone", "jobs", nodeImages(true, "v1alpha1"), true},
+		{"not served", "jobs", nodeImages(false, "v1alpha1", "v1beta1"), true},
+		{"both", "jobs", nodeImages(true, "v1alpha1", "v1beta1"), false},
+		{"another feature", "cloneset", nil, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			world := World{CRDs: map[string]*unstructured.Unstructured{}}
+			if c.crd != nil {
+				world.CRDs[c.crd.GetName()] = c.crd
+			}
+
+			plan, err := planOf(c.feature, nil, world)
+
+			require.NoError(t, err)
+			told := slices.ContainsFunc(plan.Limits, func(limit string) bool { return strings.Contains(limit, "ImagePullJobs pull no image") })
+			assert.Equal(t, c.told, told, plan.Limits)
+		})
+	}
 }
 
 func TestGuardsAreKept(t *testing.T) {
