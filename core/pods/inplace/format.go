@@ -78,6 +78,9 @@ type Grace struct {
 	ContainerRefMetadata map[string]Metadata                    `json:"containerRefMetadata,omitempty"`
 	ContainerResources   map[string]corev1.ResourceRequirements `json:"containerResources,omitempty"`
 	ContainerRestarts    []string                               `json:"containerRestarts,omitempty"`
+	// RestartsOwed are the containers that the pod's present value of contract.RestartInPlaceAnnotation still asks to
+	// restart, with the IDs that they have until then.
+	RestartsOwed map[string]string `json:"restartsOwed,omitempty"`
 	// MetadataPatch is a strategic merge patch of the pod's metadata.
 	MetadataPatch []byte `json:"metaDataPatch,omitempty"`
 	// UpdateEnvFromMetadata is true if containers read a changed key.

@@ -64,7 +64,7 @@ func (p prior) plan(c *action.PodChange, s *State, g *Grace, ch changes, way set
 	}
 	g.NotReadySince, g.UpdateEnvFromMetadata = notReadySince(c.Pod), len(ch.metadata) > 0
 	g.ContainerImages, g.ContainerResources, g.ContainerRefMetadata = ch.images, ch.resources, ch.metadata
-	g.ContainerRestarts = sets.List(ch.restarts)
+	g.ContainerRestarts, g.RestartsOwed = sets.List(ch.restarts), p.owed(c.Pod)
 	if p.grace != nil && p.state != nil {
 		g.NotReadySince, s.UpdateTimestamp = p.grace.NotReadySince, p.state.UpdateTimestamp
 	}

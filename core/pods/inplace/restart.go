@@ -1,11 +1,14 @@
 package inplace
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -72,6 +75,42 @@ func (s *scope) addRestarts(from, to *corev1.PodTemplateSpec, o Options) {
 	if o.EnvFromMetadata && from.Annotations[contract.RestartInPlaceAnnotation] != to.Annotations[contract.RestartInPlaceAnnotation] {
 		insertKeys(s.restarts, restartNames(to))
 	}
+}
+
+// wasToAskOtherwise reports whether a value of the annotation was planned for the pod, other than the template's. It is
+// not on the pod, and nothing was restarted for it.
+func (p prior) wasToAskOtherwise(t *corev1.PodTemplateSpec) bool {
+	if p.grace == nil {
+		return false
+	}
+	planned := []Metadata{p.plain.Metadata}
+	planned = slices.AppendSeq(planned, maps.Values(p.grace.ContainerRefMetadata))
+	return slices.ContainsFunc(planned, func(m Metadata) bool {
+		value, changes := m.Annotations[contract.RestartInPlaceAnnotation]
+		return changes && ptr.Deref(value, "") != t.Annotations[contract.RestartInPlaceAnnotation]
+	})
+}
+
+// hasAskedFor reports whether the pod has the template's value of the annotation: what it names was restarted, or is owed.
+func hasAskedFor(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
+	return pod.Annotations[contract.RestartInPlaceAnnotation] == t.Annotations[contract.RestartInPlaceAnnotation]
+}
+
+// owed are the restarts that the pod's present value of the annotation still asks for, with the IDs of the containers. A
+// plan that was not written has added none.
+func (p prior) owed(pod *corev1.Pod) map[string]string {
+	owed := map[string]string{}
+	switch {
+	case p.grace != nil:
+		maps.Copy(owed, p.grace.RestartsOwed)
+	case p.state != nil:
+		for _, name := range p.state.NextContainerRestarts {
+			owed[name] = runningID(pod, name)
+		}
+		maps.Copy(owed, p.restarts)
+	}
+	maps.DeleteFunc(owed, func(name, id string) bool { return id == "" || runningID(pod, name) != id })
+	return owed
 }
 
 // byAgent names the containers that the node agent restarts. Those whose image changes, too, are replaced by the kubelet.

@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,6 +146,50 @@ func TestRestartsUnderWaySurviveTheNextUpdate(t *testing.T) {
 		_, p, _ := refresh(t, pod, at(time.Second))
 		assert.True(t, p.Complete, p.Message)
 	})
+}
+
+// A value that was planned and never written has restarted nothing, and the pod has still what it had before.
+func TestAValueThatWasOnlyPlannedRestartsNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		restarted []string // for the first value
+		values    []string
+		want      map[string]string
+		later     []string
+	}{
+		"all is done":                 {[]string{"side", "app"}, []string{"5 nobody", "7"}, nil, nil},
+		"the plan names containers":   {[]string{"side", "app"}, []string{"5", "7"}, nil, nil},
+		"two plans":                   {[]string{"side", "app"}, []string{"5", "6 app", "7"}, nil, nil},
+		"no value was planned":        {[]string{"side", "app"}, []string{"", "7"}, nil, nil},
+		"no value in the end":         {[]string{"side", "app"}, []string{"5", ""}, nil, nil},
+		"another value":               {[]string{"side", "app"}, []string{"5 nobody", "6 app"}, map[string]string{"app": "app-1"}, nil},
+		"one is done, one is owed":    {[]string{"side"}, []string{"5 nobody", "7"}, map[string]string{"app": "app-0"}, nil},
+		"owed through two plans":      {[]string{"side"}, []string{"5 nobody", "", "7"}, map[string]string{"app": "app-0"}, nil},
+		"one under way, a later one":  {nil, []string{"5 nobody", "7"}, map[string]string{"side": "side-0"}, []string{"app"}},
+		"both under the other's plan": {nil, []string{"5", "7"}, map[string]string{"side": "side-0"}, []string{"app"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, now := asking("w-0", ""), asking("w-1", "7")
+			pod := told(prioritised(runningPod(from.Template, "w-0"), map[string]string{"side": "p_2", "app": "p_1"}))
+			pod = written(t, begin(t, pod, from, now, 0, at(0)))
+			for _, container := range tt.restarted {
+				restarted(pod, container, container+"-1")
+				pod, _, _ = refresh(t, told(pod), at(1*time.Second))
+			}
+			for i, value := range tt.values {
+				next := asking(fmt.Sprintf("w-%d", i+2), value)
+				if i < len(tt.values)-1 {
+					next.Template.Spec.Containers[1].Image = "side:planned"
+				}
+				pod = answered(written(t, begin(t, pod, now, next, 10, at(2*time.Second))), at(2*time.Second))
+				now = next
+			}
+			pod, _, _ = refresh(t, pod, at(13*time.Second))
+			assert.Empty(t, pod.Annotations[contract.InPlaceUpdateGraceAnnotation])
+			assert.Equal(t, tt.values[len(tt.values)-1], pod.Annotations[contract.RestartInPlaceAnnotation])
+			assert.Equal(t, tt.want, RestartsUnderWay(pod))
+			assert.Equal(t, tt.later, stateOf(t, pod).NextContainerRestarts)
+		})
+	}
 }
 
 func TestRestartsFollowLaunchPrioritiesAndGrace(t *testing.T) {

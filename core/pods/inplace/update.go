@@ -184,6 +184,9 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	if pending := before.pending(); pending != nil {
 		s = s.union(*pending)
 	}
+	if before.wasToAskOtherwise(u.template) && hasAskedFor(pod, u.template) {
+		s.restarts = sets.KeySet(before.owed(pod))
+	}
 	if before.unreadable() {
 		s = s.union(newScope())
 		s.addEverything(u.template)
