@@ -328,6 +328,33 @@ func TestFirstConditionsOfNewPodsAskForNoVersion(t *testing.T) {
 	assert.True(t, r.Action.Patches[0].AnyVersion)
 }
 
+// Somebody may have taken the label away that the preNormal hook was seen with.
+func TestPodsPassPreNormalAtTheVersionThatWasSeen(t *testing.T) {
+	hook := &workload.Lifecycle{PreNormal: &workload.LifecycleHook{LabelsHandler: map[string]string{"hook": "on"}}}
+	for name, tt := range map[string]struct {
+		value      string
+		becomes    any
+		anyVersion bool
+	}{
+		"the hook is taken": {"on", contract.LifecycleNormal, false},
+		"the hook holds on": {"off", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := givenWorkload(t, ReCreate, nil)
+			g.Lifecycle = hook
+			o := g.pod(t, gen.Lifecycle(contract.LifecyclePreparingNormal), gen.Change(func(o *corev1.Pod) {
+				o.Status.Conditions, o.Labels["hook"] = nil, tt.value
+			}))
+			r := g.Refresh(o, true)
+			require.NotNil(t, r.Action)
+			assert.Equal(t, tt.becomes, after(*r.Action, contract.LifecycleStateLabel))
+			require.Len(t, r.Action.Patches, 1)
+			assert.Equal(t, "status", r.Action.Patches[0].Subresource)
+			assert.Equal(t, tt.anyVersion, r.Action.Patches[0].AnyVersion)
+		})
+	}
+}
+
 // What is written to a new pod besides its first conditions may be wrong by then: somebody may have released it.
 // So do those of pods that are created without a state, until they have the first of them.
 func TestFirstConditionsOfPodsWithoutStateAskForNoVersion(t *testing.T) {

@@ -58,7 +58,7 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 		}
 	}
 	for k := range a.Patches {
-		a.Patches[k].AnyVersion = isNew(o) && a.Patches[k].Subresource == "status"
+		a.Patches[k].AnyVersion = isNew(o) && !w.passesPreNormal(o, c) && a.Patches[k].Subresource == "status"
 	}
 	found.Action = &a
 	return found
@@ -124,6 +124,13 @@ func isNew(o podstate.State) bool {
 	state := o.Pod.Labels[contract.LifecycleStateLabel]
 	return (state == contract.LifecyclePreparingNormal || state == "" && podstate.Condition(o.Pod, contract.KruisePodReady) == nil) &&
 		podstate.Condition(o.Pod, contract.InPlaceUpdateReady) == nil
+}
+
+// passesPreNormal reports whether the change lets the pod pass its preNormal hook. That is right only while the pod has the
+// labels and finalizers that the hook was seen with.
+func (w *Workload) passesPreNormal(o podstate.State, c *action.PodChange) bool {
+	return w.Lifecycle != nil && w.Lifecycle.PreNormal != nil &&
+		o.Lifecycle == contract.LifecyclePreparingNormal && c.Label(contract.LifecycleStateLabel) != contract.LifecyclePreparingNormal
 }
 
 // describe says in a few words what a refresh changes.
