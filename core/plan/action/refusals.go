@@ -218,8 +218,8 @@ func (p *Plan) explain(a *Action) {
 	}
 }
 
-// withoutDeferred drops the actions of a step that wait for refusals, and sends those whose purpose was refused as dry
-// runs first. Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
+// withoutDeferred drops the actions of a step that wait for refusals, and sends those whose purpose was refused, or whose
+// object such a write was refused for another purpose, as dry runs first. Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
 // deleted is missed by nobody.
 func (p *Plan) withoutDeferred(s Step) Step {
 	if p.blocked {
@@ -240,11 +240,24 @@ func (p *Plan) withoutDeferred(s Step) Step {
 		}
 		known, refused := p.Refusals[a.Purpose()]
 		a.RefusedBefore, a.DryRunAll = p.WasRefused(&a), p.doubtful(&a)
-		a.DryRun = a.DryRun || refused && !known.OnlyByBudget || a.DryRunAll || slices.Contains(p.RefusedVerbs, a.Verb)
+		a.DryRun = a.DryRun || refused && !known.OnlyByBudget || a.DryRunAll || p.refusedOtherwise(&a) || slices.Contains(p.RefusedVerbs, a.Verb)
 		kept = append(kept, a)
 	}
 	s.Actions = kept
 	return s
+}
+
+// refusedOtherwise reports whether such a write to the object was refused for another purpose: one that takes a pod out of
+// service would be, too, once the pod has left.
+func (p *Plan) refusedOtherwise(a *Action) bool {
+	mine := a.Purpose()
+	for other, known := range p.Refusals {
+		r, refused := known.Targets[a.Target()]
+		if refused && !r.Transient && !r.ByBudget && other.Verb == mine.Verb && other.Kind == mine.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 // doubtful reports whether the first write of the action may be done without an answer: the last answer for its

@@ -86,6 +86,30 @@ func TestWritesAfterOneWithoutAnswerAreRehearsed(t *testing.T) {
 	}
 }
 
+// A pod whose containers were refused does not leave service for the next revision before a dry run is answered.
+func TestWritesToAnObjectOfWhichOneWasRefusedAreRehearsed(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}
+	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
+	begin := func(verb Verb, pod *corev1.Pod) Action {
+		return Action{Verb: verb, Reason: "Update", Object: pod, Patches: []Patch{{}}, LaterPatches: []Patch{{}}}
+	}
+	for name, c := range map[string]struct {
+		refusal   Refusal
+		action    Action
+		rehearsed bool
+	}{
+		"refused":         {Refusal{}, begin(UpdateInPlace, pod), true},
+		"another pod":     {Refusal{}, begin(UpdateInPlace, other), false},
+		"another verb":    {Refusal{}, begin(PatchStatus, pod), false},
+		"a conflict":      {Refusal{Transient: true}, begin(UpdateInPlace, pod), false},
+		"a budget's turn": {Refusal{ByBudget: true}, begin(UpdateInPlace, pod), false},
+	} {
+		p := Plan{Refusals: Refusals{{Verb: UpdateInPlace, Kind: "pod", Reason: "Refresh"}: {Targets: map[string]Refusal{"a": c.refusal}}}}
+		p.Add(Step{Actions: []Action{c.action}})
+		assert.Equal(t, c.rehearsed, p.Steps[0].Actions[0].DryRun, name)
+	}
+}
+
 // A plan that ends early keeps what the status tells, and tells of nothing that the last one did not.
 func TestHoldUnreachedKeepsWhatIsTold(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
