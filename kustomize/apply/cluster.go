@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -104,6 +105,23 @@ func (c *Cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 		return resource.Namespace(object.GetNamespace()), mapping, nil
 	}
 	return resource, mapping, nil
+}
+
+// Served returns the resource of a kind, empty if the cluster does not serve it, and whether that has a scale subresource.
+func (c *Cluster) Served(kind schema.GroupKind) (resource schema.GroupResource, scales bool, err error) {
+	mapping, err := c.mapper.RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return schema.GroupResource{}, false, nil
+	}
+	if err != nil {
+		return schema.GroupResource{}, false, fmt.Errorf("look up kind %s: %w", kind, err)
+	}
+	served, err := c.discovery.ServerResourcesForGroupVersion(mapping.Resource.GroupVersion().String())
+	if err != nil {
+		return schema.GroupResource{}, false, fmt.Errorf("look up what kind %s has: %w", kind, err)
+	}
+	scales = slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == mapping.Resource.Resource+"/scale" })
+	return mapping.Resource.GroupResource(), scales, nil
 }
 
 // Options are how objects are written.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	known "github.com/flotilla-project/flotilla/kustomize/budgets"
 )
 
 // budgets is the resource of PodUnavailableBudgets, of feature "budget".
@@ -35,17 +36,12 @@ func unreadable(stored []unstructured.Unstructured) (findings []Finding) {
 			if c["type"] != "ReplicasUnknown" || c["status"] != "True" {
 				continue
 			}
-			kind, _, _ := unstructured.NestedString(b.Object, "spec", "targetRef", "kind")
-			found := Finding{About: "budget", Trouble: fmt.Sprintf("PodUnavailableBudget %s/%s: %v", b.GetNamespace(), b.GetName(), c["message"])}
-			switch c["reason"] {
-			case "Forbidden":
-				found.Help = "Grant the account budget-manager get, list and watch of kind " + kind + ", and get of its scale."
-			case "NotServed":
-				found.Help = "Install the CRD of kind " + kind + ", or correct spec.targetRef of the budget."
-			default:
-				continue // its pods are found, and count
+			reason, _ := c["reason"].(string)
+			name, help := known.Idle(&b, reason)
+			if name == "" {
+				continue
 			}
-			findings = append(findings, found)
+			findings = append(findings, Finding{About: "budget", Trouble: fmt.Sprintf("%s: %v", name, c["message"]), Help: help})
 		}
 	}
 	return findings

@@ -67,6 +67,11 @@ func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, f
 			return world, err
 		}
 		world.Objects[live.GetName()] = len(found)
+		if live.GetName() == budgetCRD {
+			if world.Idle, err = idle(found, manifests, cluster.Served); err != nil {
+				return world, err
+			}
+		}
 		for _, pod := range pods {
 			if owns(kindsOf([]*unstructured.Unstructured{object}), &pod) {
 				world.Pods[live.GetName()]++

@@ -22,6 +22,8 @@ type World struct {
 	Configurations, Managers []*unstructured.Unstructured
 	// CRDs are the definitions that exist and Policies the policies, by name.
 	CRDs, Policies map[string]*unstructured.Unstructured
+	// Idle are budgets that will protect no pod, and what helps.
+	Idle []string
 	// Objects count what there is of a kind, Pods the pods that these own, by name of the CRD.
 	Objects, Pods map[string]int
 }
@@ -71,7 +73,7 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 		}
 	}
 	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: its rights, manager and webhooks in namespace %s", feature, install.Namespace))
-	plan.Limits = append(limits(feature, world), keepers(world)...)
+	plan.Limits = slices.Concat(world.Idle, limits(feature, world), keepers(world))
 	return plan, nil
 }
 

@@ -1,0 +1,36 @@
+// Package budgets finds PodUnavailableBudgets that protect no pod.
+package budgets
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Reasons of condition ReplicasUnknown with which a budget protects no pod.
+const (
+	Forbidden = "Forbidden"
+	NotServed = "NotServed"
+)
+
+// Idle returns the name of a budget that protects no pod for this reason, and what helps; empty for another reason, with which
+// its pods are found, and count.
+func Idle(budget *unstructured.Unstructured, reason string) (name, help string) {
+	kind, _, _ := unstructured.NestedString(budget.Object, "spec", "targetRef", "kind")
+	switch reason {
+	case Forbidden:
+		help = "Grant the account budget-manager get, list and watch of kind " + kind + ", and get of its scale."
+	case NotServed:
+		help = "Install the CRD of kind " + kind + ", or correct spec.targetRef of the budget."
+	default:
+		return "", ""
+	}
+	return fmt.Sprintf("PodUnavailableBudget %s/%s", budget.GetNamespace(), budget.GetName()), help
+}
+
+// Target returns the kind of the workload that a budget names, and false if it names none.
+func Target(budget *unstructured.Unstructured) (schema.GroupKind, bool) {
+	target, _, _ := unstructured.NestedStringMap(budget.Object, "spec", "targetRef")
+	return schema.FromAPIVersionAndKind(target["apiVersion"], target["kind"]).GroupKind(), target["kind"] != ""
+}
