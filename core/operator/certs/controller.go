@@ -274,10 +274,12 @@ func (c *Controller) apply(ctx context.Context, seen observation) error {
 			return err
 		}
 	}
+	var failed error // a target that cannot be written now holds up no other
 	for _, target := range seen.targets {
-		if err := c.publish(ctx, target, plan.Content.Bundle()); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, c.publish(ctx, target, plan.Content.Bundle()))
+	}
+	if failed != nil {
+		return failed
 	}
 	return errors.Join(c.serve(plan.Content), seen.missing)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,6 +29,7 @@ import (
 // Run runs an operator until ctx ends or an error occurs. The order of the steps matters: our objects can be read only
 // when conversion works, and watched only when their CRDs are established.
 func Run(ctx context.Context, operator Operator, options Options, config *rest.Config, log logr.Logger) error {
+	unhurried := withUserAgent(shapedConfig(config, options, certificateWriteLimit), operator.Feature, "certificates")
 	env, config, err := newEnvironment(operator, options, config, log)
 	if err != nil {
 		return err
@@ -38,7 +40,7 @@ func Run(ctx context.Context, operator Operator, options Options, config *rest.C
 			return fmt.Errorf("set up webhooks: %w", err)
 		}
 	}
-	hooks, err := newWebhooks(endpoints, operator, withUserAgent(config, operator.Feature, "certificates"), env)
+	hooks, err := newWebhooks(endpoints, operator, unhurried, env)
 	if err != nil {
 		return fmt.Errorf("set up webhooks: %w", err)
 	}
@@ -101,7 +103,7 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 			return nil, nil, fmt.Errorf("build scheme: %w", err)
 		}
 	}
-	config = shapedConfig(config, options)
+	config = shapedConfig(config, options, options.LeaderElection.writeLimit())
 	env := &Environment{Feature: operator.Feature, Options: options, Log: log, Clock: clock.RealClock{}}
 	env.fence = freshness.NewFence(env.LeaderVersion)
 
@@ -141,9 +143,9 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 }
 
 // shapedConfig limits the rate of requests if configured, and the duration of writes always. What is forbidden is counted.
-func shapedConfig(config *rest.Config, options Options) *rest.Config {
+func shapedConfig(config *rest.Config, options Options, limit time.Duration) *rest.Config {
 	config = options.Limit(config)
-	config.Wrap(limitWrites(options.LeaderElection.writeLimit()))
+	config.Wrap(limitWrites(limit))
 	config.Wrap(optional.CountForbidden())
 	return config
 }

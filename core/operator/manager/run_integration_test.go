@@ -40,6 +40,7 @@ type replica struct {
 	agents     chan string // user agents of writes
 	reconciled atomic.Int64
 	fence      atomic.Pointer[string]
+	slow       time.Duration // how long a bundle takes to be written into a webhook configuration
 	stop       func() error
 }
 
@@ -110,6 +111,11 @@ func (r *replica) run(t *testing.T, operator Operator) {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/widgets/") {
 				r.agents <- request.UserAgent()
+			}
+			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "webhookconfigurations/") {
+				if err := pause(request.Context(), r.slow); err != nil {
+					return nil, err
+				}
 			}
 			return next.RoundTrip(request)
 		})

@@ -13,6 +13,10 @@ import (
 // would end every write.
 const shortestLimit = 500 * time.Millisecond
 
+// certificateWriteLimit is the time limit of a write of certificates. Every replica writes them, leader or not, in the
+// version that it has read. A busy API server needs seconds to store a CRD of some 100 KiB.
+const certificateWriteLimit = 30 * time.Second
+
 // deadline limits the duration of every write on both sides: the client stops waiting, and the API server is given a
 // timeout. Reads and watches are not limited.
 //
