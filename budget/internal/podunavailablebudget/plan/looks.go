@@ -18,11 +18,13 @@ type Look struct {
 	Pod *corev1.Pod
 	// Gone are the UIDs of earlier pods of the name.
 	Gone []types.UID
+	// Unseen is true of a pod where the cache had none of the name.
+	Unseen bool
 }
 
 // NewLook returns what the server said of a name, given the UID in the ledger and the pod in the cache.
 func NewLook(pod *corev1.Pod, recorded types.UID, cached *corev1.Pod) Look {
-	l := Look{Pod: pod, Gone: []types.UID{recorded}}
+	l := Look{Pod: pod, Gone: []types.UID{recorded}, Unseen: pod != nil && cached == nil}
 	if cached != nil {
 		l.Gone = append(l.Gone, cached.UID)
 	}

@@ -51,6 +51,8 @@ type Plan struct {
 	Undone []*corev1.Pod
 	// Err is why the limit cannot be evaluated.
 	Err error
+
+	unseen int32 // pods with a grant that the cache has not shown yet
 }
 
 // Compute returns the next status of a budget.
@@ -140,8 +142,12 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 			continue
 		}
 		pod := byName[g.Pod]
-		if looked := s.Looks[g.Pod].Pod; pod == nil && looked != nil && IsActive(looked) {
-			pod = looked // it is too young for the cache
+		if s.isUnseen(g) {
+			p.unseen++
+			if pod = s.Looks[g.Pod].Pod; !IsActive(pod) {
+				p.RequeueWithin(recheck)
+				continue
+			}
 		}
 		if pod == nil || g.UID != "" && pod.UID != g.UID {
 			p.drop(g)
@@ -166,6 +172,13 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 			p.RequeueWithin(recheck)
 		}
 	}
+}
+
+// isUnseen reports whether the server has the pod and the cache has not shown it yet. The cache may still show the pod in whose
+// place it came.
+func (s *Snapshot) isUnseen(g Grant) bool {
+	l := s.Looks[g.Pod]
+	return l.Unseen && (g.UID == "" || g.UID == l.Pod.UID)
 }
 
 // close has the entry let its pod go no more, so that it ends although its disruption is asked for all the time.
@@ -215,6 +228,7 @@ func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
 			p.Status.CurrentAvailable++
 		}
 	}
+	p.Status.CurrentAvailable = max(0, p.Status.CurrentAvailable-p.unseen)
 	p.Status.UnavailableAllowed = allowed(&p.Status)
 }
 

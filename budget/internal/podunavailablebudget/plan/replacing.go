@@ -29,9 +29,11 @@ type Replacements map[Grant]replacement
 type replacement struct {
 	// restarts are how often each container had restarted when the change was new: one that has restarted since runs its image.
 	restarts map[string]int32
-	since    time.Time // when the former containers were first seen to serve, by the clock of this process; zero if they do not
-	asked    time.Time // when the server has last said whether they do
-	grace    time.Duration
+	// generation is that of the pod at the last look.
+	generation int64
+	since      time.Time // when the former containers were first seen to serve, by the clock of this process; zero if they do not
+	asked      time.Time // when the server has last said whether they do
+	grace      time.Duration
 }
 
 // Next returns the replacements after the server was asked about some of the pods. Others stay as they are. A look that is
@@ -51,19 +53,22 @@ func (r Replacements) Next(status *v1beta1.PodUnavailableBudgetStatus, looks Loo
 	return next
 }
 
-// after returns the replacement after the server has shown the pod, for the first time if it was not known.
+// after returns the replacement after the server has shown the pod, for the first time if it was not known. The former
+// containers of each generation of the pod have their own time to end.
 func (r replacement) after(pod *corev1.Pod, known bool, now time.Time) replacement {
 	if !known || isBehind(pod) { // a container that restarts now can restart as it was
-		return replacement{restarts: restartsOf(pod), grace: graceOf(pod)}
+		r = replacement{restarts: restartsOf(pod), grace: graceOf(pod)}
 	}
 	since := r.since
 	switch {
+	case isBehind(pod):
+		return r
 	case !isReplacing(pod, r.restarts):
 		since = time.Time{}
-	case since.IsZero():
+	case since.IsZero() || pod.Generation != r.generation:
 		since = now
 	}
-	return replacement{r.restarts, since, now, r.grace}
+	return replacement{r.restarts, pod.Generation, since, now, r.grace}
 }
 
 // has reports whether the server was asked about the pod since the change was granted.

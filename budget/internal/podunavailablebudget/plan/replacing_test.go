@@ -104,13 +104,35 @@ func TestTheServerIsAskedAgainAfterAWhile(t *testing.T) {
 	assert.Equal(t, []string{"web-1"}, s.LookAt(cached), "the change is new")
 	s.Replacements = s.Replacements.Next(&b.Status, looks, now)
 	assert.Empty(t, s.LookAt(cached))
-	s.Sights = seen(b, time.Minute)
+	s.Sights, s.Now = seen(b, time.Minute), now.Add(askAgain)
 	assert.Equal(t, []string{"web-1"}, s.LookAt(cached), "its grant would end")
-	s.Replacements = s.Replacements.Next(&b.Status, looks, now)
+	s.Replacements = s.Replacements.Next(&b.Status, looks, s.Now)
 	assert.Empty(t, s.LookAt(cached))
-	s.Replacements = s.Replacements.Next(&b.Status, Looks{}, now.Add(time.Second))
-	s.Now = now.Add(askAgain)
+	s.Replacements = s.Replacements.Next(&b.Status, Looks{}, s.Now.Add(time.Second))
+	s.Now = s.Now.Add(askAgain)
 	assert.Equal(t, []string{"web-1"}, s.LookAt(cached))
 	assert.Positive(t, s.Replacements.left(Grants(&b.Status)[0], s.Now), "it is remembered until the server says otherwise")
 	assert.Empty(t, s.Replacements.Next(&b.Status, Looks{"web-1": NewLook(nil, looked.UID, looked)}, s.Now))
+}
+
+// A new leader, which knows nothing of the pod from before, waits for its containers as long as they can take. So does one
+// that has seen the pod before the change and has missed that its node was behind.
+func TestEachGenerationHasItsOwnTimeToEnd(t *testing.T) {
+	old := gen.Pod("web-1", gen.Ready(gen.Epoch()))
+	changed := old.DeepCopy()
+	changed.Generation, changed.Status.ObservedGeneration = 2, 2
+	changed.Spec.Containers[0].Image = "app:2"
+	changed.Status.ContainerStatuses[0].Image = "app:stable"
+	b := budget(maxUnavailable("1"), granted(old, upd, time.Hour))
+	grant := Grants(&b.Status)[0]
+	look := func(pod *corev1.Pod) Looks { return Looks{"web-1": NewLook(pod, pod.UID, pod)} }
+
+	leader := Replacements{}.Next(&b.Status, look(changed), now)
+	assert.Equal(t, defaultGrace+endsWithin, leader.left(grant, now))
+
+	alias := old.DeepCopy()
+	alias.Status.ContainerStatuses[0].Image = "app:stable"
+	before := Replacements{}.Next(&b.Status, look(alias), now)
+	later := now.Add(time.Minute)
+	assert.Equal(t, defaultGrace+endsWithin, before.Next(&b.Status, look(changed), later).left(grant, later))
 }
