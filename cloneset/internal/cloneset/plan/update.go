@@ -95,18 +95,25 @@ func update(p *pass) {
 }
 
 // pause takes the pods of a paused set back to Normal whose hook has let go for an update: nobody would go on with them.
+// Those that do not count, so that others have their places already, go.
 func pause(p *pass) {
 	if !rollingUpdate(p.Set).Paused {
 		return
+	}
+	places := int32(math.MaxInt32)
+	if p.excludesPreparingDelete() {
+		places = p.currentBalance().missing
 	}
 	step := action.Step{Name: stepUpdate}
 	for i := range p.pods {
 		o := &p.pods[i]
 		forUpdate := !o.deleting && !o.specified || o.Pod.Labels[contract.SpecifiedDeleteLabel] == contract.SpecifiedDeleteForUpdate
-		if o.touched || !forUpdate || p.named[o.Pod.Name] || !p.updates.HasLetGo(o.State) {
+		if o.touched || !forUpdate || p.named[o.Pod.Name] || !p.updates.HasLetGo(o.State) || o.deleting && places == 0 {
 			continue
 		}
-		o.touched = true
+		if o.touched = true; o.deleting {
+			places--
+		}
 		step.Actions = append(step.Actions, p.updates.Pause(o.State))
 	}
 	p.plan.Add(step)

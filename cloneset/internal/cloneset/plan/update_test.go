@@ -228,4 +228,9 @@ func TestAPauseLeavesOtherPodsAlone(t *testing.T) {
 			require.Zero(t, len(given(t, 1, hooked(), paused()).old(1, hold...).plan().Steps))
 		})
 	}
+
+	forUpdate := []gen.PodOption{going, gen.Label(contract.SpecifiedDeleteLabel, contract.SpecifiedDeleteForUpdate)}
+	replaced := given(t, 1, hooked(), paused(), excluding()).old(1, forUpdate...).updated(1)
+	require.Contains(t, text(replaced.plan()), "(HookReleased)", "another pod has its place")
+	require.NotContains(t, text(replaced.plan()), "(Paused)")
 }
