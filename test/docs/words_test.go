@@ -46,7 +46,6 @@ func exempt() map[string]bool {
 		docs/metrics.md
 		docs/performance.md
 		docs/testing.md
-		docs/troubles.md
 	`) {
 		all[name] = true
 	}
