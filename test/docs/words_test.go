@@ -45,7 +45,6 @@ func exempt() map[string]bool {
 		docs/architecture.md
 		docs/metrics.md
 		docs/performance.md
-		docs/testing.md
 	`) {
 		all[name] = true
 	}
