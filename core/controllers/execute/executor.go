@@ -102,7 +102,7 @@ func New(o Options) (*Executor, error) {
 	}
 	actions, err := counter(o, prometheus.CounterOpts{
 		Name: "flotilla_actions_total",
-		Help: "Actions of plans that were tried, by what they do and how they ended. Most are one write.",
+		Help: "Actions of plans that were tried, by action and result. Most are one write.",
 	}, "controller", "action", "result")
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func newSeries(registerer prometheus.Registerer, controller string) (series, err
 			Name: "flotilla_workload_max_unavailable_pods", Help: "Pods that an update of the workload may have out of service.",
 		}, "controller", "namespace", "name"),
 		troubled: r.gauge(prometheus.GaugeOpts{
-			Name: "flotilla_workload_troubled_pods", Help: "Pods of the workload that do not become ready, by what is wrong and by revision.",
+			Name: "flotilla_workload_troubled_pods", Help: "Pods of the workload that do not become ready, by reason and revision.",
 		}, "controller", "namespace", "name", "reason", "revision"),
 	}
 	if r.err != nil {

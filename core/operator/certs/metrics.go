@@ -10,7 +10,7 @@ import (
 func newWrites() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_webhook_certificate_writes_total",
-		Help: "Writes of the certificate controller, by the kind of what was written; one that grows all the time tells of somebody who overwrites them.",
+		Help: "Writes of the certificate controller, by kind of object. If the number grows all the time, another writer overwrites these objects.",
 	}, []string{"kind"})
 }
 

@@ -33,7 +33,7 @@ func buildInfo(feature string) prometheus.Gauge {
 	}
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "flotilla_build_info",
-		Help:        "Always 1; the labels say which build of which operator runs.",
+		Help:        "Always 1; the labels show the build of the operator.",
 		ConstLabels: prometheus.Labels{"feature": feature, "version": built, "revision": revision, "go_version": runtime.Version()},
 	})
 	gauge.Set(1)
