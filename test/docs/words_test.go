@@ -43,7 +43,6 @@ func exempt() map[string]bool {
 		docs/api/spread.md
 		docs/api/statefulset.md
 		docs/architecture.md
-		docs/performance.md
 	`) {
 		all[name] = true
 	}
