@@ -42,7 +42,6 @@ func exempt() map[string]bool {
 		docs/api/jobs.md
 		docs/api/spread.md
 		docs/api/statefulset.md
-		docs/architecture.md
 	`) {
 		all[name] = true
 	}
