@@ -330,8 +330,7 @@ func TestOtherPodsDoNotNeedTheOperator(t *testing.T) {
 func TestBudgetsAreForbiddenWithoutTheirGates(t *testing.T) {
 	off := features.Defaults().With(features.PodUnavailableBudgetDeleteGate, false).With(features.PodUnavailableBudgetUpdateGate, false)
 	c := serve(t, off)
-	b := &v1beta1.PodUnavailableBudget{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"}}
-	err := c.Create(t.Context(), b)
+	err := c.Create(t.Context(), newBudget(env.Namespace(t)))
 	assert.True(t, apierrors.IsForbidden(err), err)
 	assert.ErrorContains(t, err, "PodUnavailableBudgetDeleteGate and PodUnavailableBudgetUpdateGate are not enabled")
 }

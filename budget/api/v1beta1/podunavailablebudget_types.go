@@ -39,19 +39,35 @@ type PodUnavailableBudgetList struct {
 }
 
 // PodUnavailableBudgetSpec says which pods are protected, and how many of them may be unavailable.
+// +kubebuilder:validation:XValidation:rule="has(self.selector) || has(self.targetRef)",message="one of selector and targetRef is required",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(self.selector) || !has(self.targetRef)",message="selector and targetRef are mutually exclusive",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="has(self.maxUnavailable) || has(self.minAvailable)",message="one of maxUnavailable and minAvailable is required",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(self.maxUnavailable) || !has(self.minAvailable)",message="maxUnavailable and minAvailable are mutually exclusive",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="has(self.selector) == has(oldSelf.selector)",message="is immutable: create another budget",fieldPath=".selector",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="has(self.targetRef) == has(oldSelf.targetRef)",message="is immutable: create another budget",fieldPath=".targetRef",reason=FieldValueForbidden
 type PodUnavailableBudgetSpec struct {
 	// selector selects the protected pods of the namespace by their labels. It excludes targetRef, and never changes.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would match no pod"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="each operator must be In or NotIn with values, or Exists or DoesNotExist without"
+	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) ? self.matchLabels : {}) == (has(oldSelf.matchLabels) ? oldSelf.matchLabels : {}) && (has(self.matchExpressions) ? self.matchExpressions : []) == (has(oldSelf.matchExpressions) ? oldSelf.matchExpressions : [])",message="is immutable: create another budget",reason=FieldValueForbidden
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// targetRef names the workload in the namespace whose pods are protected. It excludes selector, and never changes.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: create another budget",reason=FieldValueForbidden
 	// +optional
 	TargetReference *TargetReference `json:"targetRef,omitempty"`
 	// maxUnavailable is how many pods may be unavailable: a number, or a percentage of the replicas, rounded up. It
 	// excludes minAvailable.
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^[0-9]+%$')",message="must be a whole number or a percentage such as 30%"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || !self.matches('^[0-9]+%$') || self.matches('^0*(100|[0-9]{1,2})%$')",message="must not be greater than 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// minAvailable is how many pods must stay available: a number, or a percentage of the replicas, rounded up. It
 	// excludes maxUnavailable.
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.matches('^[0-9]+%$')",message="must be a whole number or a percentage such as 30%"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || !self.matches('^[0-9]+%$') || self.matches('^0*(100|[0-9]{1,2})%$')",message="must not be greater than 100%"
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 	// protectOperations are the operations that may be refused. The default is DELETE, UPDATE and EVICT.
@@ -62,11 +78,14 @@ type PodUnavailableBudgetSpec struct {
 	// +optional
 	ProtectTotalReplicas *int32 `json:"protectTotalReplicas,omitempty"`
 	// ignoredPodSelector selects pods that are never refused. They still count while they are available.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would ignore no pod"
 	// +optional
 	IgnoredPodSelector *metav1.LabelSelector `json:"ignoredPodSelector,omitempty"`
 }
 
 // TargetReference names a workload in the namespace of the budget.
+// +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && size(self.apiVersion) > 0 && has(self.kind) && size(self.kind) > 0 && has(self.name) && size(self.name) > 0",message="apiVersion, kind and name are required",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind != 'Pod' || !has(self.apiVersion) || self.apiVersion != 'v1'",message="a pod is no workload: use selector",fieldPath=".kind"
 type TargetReference struct {
 	// apiVersion of the workload. Only its group counts.
 	// +optional

@@ -37,6 +37,7 @@ func givenBudget(t testing.TB, current, desired int32) *v1beta1.PodUnavailableBu
 	t.Helper()
 	c := env.Client(t)
 	b := &v1beta1.PodUnavailableBudget{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"}}
+	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	b.Spec.MaxUnavailable = new(intstr.FromInt32(current - desired))
 	require.NoError(t, c.Create(t.Context(), b))
 	return count(t, b, current, desired)
