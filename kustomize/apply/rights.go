@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Right is what a command needs to do to objects of a resource, such as "pods" or "pods/status".
@@ -90,15 +91,36 @@ func (c *Cluster) Has(ctx context.Context, rights ...Right) error {
 	return errors.Join(faults...)
 }
 
+// Grants reports whether a ServiceAccount, which need not exist yet, has all verbs of the right, as far as the user may ask.
+func (c *Cluster) Grants(ctx context.Context, account types.NamespacedName, right Right) (bool, error) {
+	const groups = "system:serviceaccounts"
+	for _, verb := range right.Verbs {
+		allowed, err := c.review(ctx, "SubjectAccessReview", "subjectaccessreviews", verb, right, map[string]any{
+			"user":   "system:serviceaccount:" + account.Namespace + ":" + account.Name,
+			"groups": []any{groups, groups + ":" + account.Namespace, "system:authenticated"},
+		})
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		if err != nil || !allowed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 func (c *Cluster) may(ctx context.Context, verb string, right Right) (bool, error) {
+	return c.review(ctx, "SelfSubjectAccessReview", "selfsubjectaccessreviews", verb, right, map[string]any{})
+}
+
+// review asks for one verb of a right. The spec says whose.
+func (c *Cluster) review(ctx context.Context, kind, resources, verb string, right Right, spec map[string]any) (bool, error) {
 	resource, subresource, _ := strings.Cut(right.Resource.Resource, "/")
-	review := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-		"spec": map[string]any{"resourceAttributes": map[string]any{
-			"verb": verb, "group": right.Resource.Group, "resource": resource, "subresource": subresource, "namespace": right.Namespace,
-		}},
-	}}
-	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	spec["resourceAttributes"] = map[string]any{
+		"verb": verb, "group": right.Resource.Group, "resource": resource, "subresource": subresource, "namespace": right.Namespace,
+	}
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}}
+	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: resources}
 	answer, err := c.objects.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, right, err)

@@ -6,6 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 )
 
 // Reasons of condition ReplicasUnknown with which a budget protects no pod.
@@ -14,13 +17,18 @@ const (
 	NotServed = "NotServed"
 )
 
+// Account is the ServiceAccount of the manager.
+func Account() types.NamespacedName {
+	return types.NamespacedName{Namespace: catalog.Namespace, Name: "budget-manager"}
+}
+
 // Idle returns the name of a budget that protects no pod for this reason, and what helps; empty for another reason, with which
 // its pods are found, and count.
 func Idle(budget *unstructured.Unstructured, reason string) (name, help string) {
 	kind, _, _ := unstructured.NestedString(budget.Object, "spec", "targetRef", "kind")
 	switch reason {
 	case Forbidden:
-		help = "Grant the account budget-manager get, list and watch of kind " + kind + ", and get of its scale."
+		help = "Grant the account " + Account().Name + " get, list and watch of kind " + kind + ", and get of its scale."
 	case NotServed:
 		help = "Install the CRD of kind " + kind + ", or correct spec.targetRef of the budget."
 	default:

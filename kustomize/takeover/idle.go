@@ -1,28 +1,39 @@
 package takeover
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/budgets"
 )
 
 // budgetCRD is the definition of budgets.
 const budgetCRD = "podunavailablebudgets.policy.kruise.io"
 
-// idle tells of the budgets that will protect no pod, because the manager with the rights of the manifests cannot read their
-// workloads, and what helps. OpenKruise's manager may read all kinds. Served says what the cluster has of a kind.
-func idle(stored []unstructured.Unstructured, manifests []*unstructured.Unstructured, served func(schema.GroupKind) (schema.GroupResource, bool, error)) (lines []string, err error) {
+// server is what the API server tells of the kinds of workloads.
+type server interface {
+	// Served returns the resource of a kind, empty if there is none, and whether it has a scale.
+	Served(kind schema.GroupKind) (resource schema.GroupResource, scales bool, err error)
+	// Grants reports whether a ServiceAccount has a right.
+	Grants(ctx context.Context, account types.NamespacedName, right apply.Right) (bool, error)
+}
+
+// idle tells of the budgets that will protect no pod, because the manager cannot read their workloads with the rights of the
+// manifests, nor with those that somebody has granted it before it comes, and what helps. OpenKruise's manager may read all kinds.
+func idle(ctx context.Context, stored []unstructured.Unstructured, manifests []*unstructured.Unstructured, cluster server) (lines []string, err error) {
 	for _, budget := range stored {
 		kind, names := budgets.Target(&budget)
 		if !names {
 			continue
 		}
-		resource, scales, err := served(kind)
+		resource, scales, err := cluster.Served(kind)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +43,14 @@ func idle(stored []unstructured.Unstructured, manifests []*unstructured.Unstruct
 			reason, why = budgets.NotServed, "the cluster does not serve kind "+kind.String()
 		case mayGet(manifests, resource.Group, resource.Resource), scales && mayGet(manifests, resource.Group, resource.Resource+"/scale"):
 		default:
-			reason, why = budgets.Forbidden, "no role of the manifests lets the manager read kind "+kind.String()
+			right := apply.Right{Resource: resource.WithVersion(""), Verbs: []string{"get", "list", "watch"}}
+			granted, err := cluster.Grants(ctx, budgets.Account(), right)
+			if err != nil {
+				return nil, err
+			}
+			if !granted {
+				reason, why = budgets.Forbidden, "no role lets the manager read kind "+kind.String()
+			}
 		}
 		if name, help := budgets.Idle(&budget, reason); name != "" {
 			lines = append(lines, fmt.Sprintf("%s will protect no pod: %s. %s", name, why, help))

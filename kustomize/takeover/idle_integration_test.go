@@ -2,6 +2,8 @@ package takeover_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,6 +49,34 @@ func TestADryRunNamesBudgetsThatWillProtectNothing(t *testing.T) {
 	output, code := call(t, clitest.Administrator, "takeover", "budget", "--dry-run")
 
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "PodUnavailableBudget default/history will protect no pod: no role of the manifests lets the manager read kind ControllerRevision.apps.")
+	assert.Contains(t, output, "PodUnavailableBudget default/history will protect no pod: no role lets the manager read kind ControllerRevision.apps.")
 	assert.NotContains(t, output, "default/web")
+
+	for resource, fields := range map[string]map[string]any{
+		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{
+			"apiGroups": []any{"apps"}, "resources": []any{"controllerrevisions"}, "verbs": []any{"get", "list", "watch"},
+		}}},
+		"clusterrolebindings": {
+			"kind":     "ClusterRoleBinding",
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "by-hand"},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "budget-manager", "namespace": "flotilla-system"}},
+		},
+	} {
+		role := &unstructured.Unstructured{Object: fields}
+		role.SetAPIVersion("rbac.authorization.k8s.io/v1")
+		role.SetName("by-hand")
+		roles := client.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource})
+		_, err := roles.Create(t.Context(), role, metav1.CreateOptions{})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			assert.NoError(t, roles.Delete(context.WithoutCancel(t.Context()), "by-hand", metav1.DeleteOptions{}))
+		})
+	}
+	eventually(t, func() error { // the server has seen the role
+		output, _ := call(t, clitest.Administrator, "takeover", "budget", "--dry-run")
+		if strings.Contains(output, "will protect no pod") {
+			return errors.New(output)
+		}
+		return nil
+	})
 }

@@ -68,7 +68,7 @@ func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, f
 		}
 		world.Objects[live.GetName()] = len(found)
 		if live.GetName() == budgetCRD {
-			if world.Idle, err = idle(found, manifests, cluster.Served); err != nil {
+			if world.Idle, err = idle(ctx, found, manifests, cluster); err != nil {
 				return world, err
 			}
 		}
