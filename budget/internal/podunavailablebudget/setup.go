@@ -68,11 +68,17 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
 		return fmt.Errorf("add the watches of workloads: %w", err)
 	}
+	events := newPodEvents(func(ctx context.Context, pod *corev1.Pod) []*v1beta1.PodUnavailableBudget {
+		return budgetsOf(ctx, r.cover, pod)
+	})
+	if err := mgr.Add(manager.RunnableFunc(events.run)); err != nil {
+		return fmt.Errorf("add the events of pods: %w", err)
+	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.PodUnavailableBudget{}).
 		Watches(&v1beta1.PodUnavailableBudget{}, neighbours(b.Reader)).
-		Watches(&corev1.Pod{}, pods(r.cover)).
+		Watches(&corev1.Pod{}, events.handler()).
 		WatchesRawSource(source.Channel(r.workloads.edited, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(r.workloads.changed, later(republished))).
 		WithOptions(o.Options(workers)).

@@ -19,7 +19,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -67,38 +66,6 @@ func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 		}
 	}
 	return kept
-}
-
-// pods wakes the budgets that cover a pod when it comes, goes, or counts in another way.
-func pods(reader cover.Reader) handler.EventHandler {
-	wake := func(ctx context.Context, o client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration) {
-		pod, ok := o.(*corev1.Pod)
-		if !ok {
-			return
-		}
-		budgets, err := reader.Budgets(ctx, pod)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			log.FromContext(ctx).Error(err, "The budgets of a pod are not known: all of its namespace are looked at", "pod", client.ObjectKeyFromObject(pod))
-			budgets, _ = fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader.Cache, pod.Namespace)
-		}
-		for _, b := range budgets {
-			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, after)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(ctx, e.Object, q, batch)
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(ctx, e.Object, q, batch)
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			updated(e, func(o client.Object, after time.Duration) { wake(ctx, o, q, after) })
-		},
-	}
 }
 
 // updated wakes the budgets of a pod that has changed.
