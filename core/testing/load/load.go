@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -56,12 +57,13 @@ type Way struct {
 }
 
 // InTurn makes requests in each of the ways for so many seconds, so many a second. The ways have a second each, one after the
-// other: what else the machine does meets all of them alike.
+// other, in an order that chance picks anew: what else the machine does, and what another way leaves to do, meets all of them
+// alike.
 func InTurn(t testing.TB, perSecond, seconds int, ways []Way) {
 	t.Helper()
 	for second := range seconds {
-		for i := range ways {
-			way := &ways[i]
+		for _, k := range rand.Perm(len(ways)) { //nolint:gosec // an order needs no secrecy
+			way := &ways[k]
 			took := Steady(t, perSecond, perSecond, func(i int) error { return way.Request(second*perSecond + i) })
 			way.Times = append(way.Times, took...)
 		}

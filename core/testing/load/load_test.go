@@ -57,6 +57,7 @@ func TestWaysTakeTurns(t *testing.T) {
 	}
 	ways := []Way{{Name: "a", Request: note("a")}, {Name: "b", Request: note("b")}}
 	InTurn(t, 1, 2, ways)
-	assert.Equal(t, []string{"a0", "b0", "a1", "b1"}, begun)
+	assert.ElementsMatch(t, []string{"a0", "b0"}, begun[:2])
+	assert.ElementsMatch(t, []string{"a1", "b1"}, begun[2:])
 	assert.Len(t, ways[1].Times, 2)
 }
