@@ -312,6 +312,19 @@ func TestAMissingCAIsTheManagersAffair(t *testing.T) {
 	assert.Contains(t, found[0].Help, "kubectl -n flotilla-system logs deployment/spread-manager")
 }
 
+// OpenKruise has a feature that is not installed: after the way back from a takeover, too.
+func TestWhoElseHasAFeatureIsTold(t *testing.T) {
+	report := installed(t, "spread", nil)
+	report.Installed, report.manager = false, nil
+	report.findOpenKruise(openkruise.Presence{})
+	assert.Empty(t, report.OpenKruise)
+	report.findOpenKruise(openkruise.Presence{Deployments: []*unstructured.Unstructured{{Object: map[string]any{"kind": "Deployment"}}}})
+	assert.Equal(t, "OpenKruise looks after its kinds: flotilla takeover spread", report.OpenKruise)
+	var out bytes.Buffer
+	table(&out, []*Report{report})
+	assert.Contains(t, out.String(), "not installed   "+report.OpenKruise+"\n")
+}
+
 // A feature that was taken over is told with the ways on; OpenKruise that has gone is a finding.
 func TestWhatWasTakenOverIsTold(t *testing.T) {
 	handover := openkruise.Handover{Feature: "spread", Direction: openkruise.Over, From: openkruise.Default()}

@@ -33,6 +33,8 @@ type Report struct {
 	Takeover string `json:"takeover,omitempty"`
 	// TakenOver says that the feature was taken over from OpenKruise, and how that can go on.
 	TakenOver string `json:"takenOver,omitempty"`
+	// OpenKruise says that it looks after the kinds of a feature that is not installed, and how to take that over.
+	OpenKruise string `json:"openKruise,omitempty"`
 
 	// wanted are the objects of the manifests, live those of them that exist by their description.
 	wanted []*unstructured.Unstructured
@@ -104,6 +106,19 @@ func (r *Report) judge() {
 	// Managers and agents that do not work are the cause of other faults.
 	slices.SortStableFunc(r.Faults, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	r.Healthy = len(r.Faults) == 0
+}
+
+// findOpenKruise fills in who looks after the kinds of a feature that is not installed.
+func (r *Report) findOpenKruise(presence openkruise.Presence) {
+	var crds []*unstructured.Unstructured
+	for _, live := range r.live {
+		if live.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, live)
+		}
+	}
+	if !r.Installed && presence.Owns(r.Feature, crds) != "" {
+		r.OpenKruise = "OpenKruise looks after its kinds: " + openkruise.InsteadOf(r.Feature)
+	}
 }
 
 func rank(fault string) int {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,7 +89,7 @@ func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	handovers, err := openkruise.Handovers(ctx, cluster)
+	presence, err := openkruise.Look(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +99,10 @@ func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) 
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", feature.Name, err)
 		}
-		if handover, there := handovers[feature.Name]; there {
+		if handover, there := presence.Handovers[feature.Name]; there {
 			report.handover, report.Takeover, report.TakenOver = &handover, handover.Trouble(), handover.State()
 		}
+		report.findOpenKruise(presence)
 		reports = append(reports, report)
 	}
 	return reports, nil
@@ -136,7 +138,7 @@ func table(out io.Writer, reports []*Report) {
 			}
 		}
 		if message == "" {
-			message = report.TakenOver
+			message = cmp.Or(report.TakenOver, report.OpenKruise)
 		}
 		if report.Takeover != "" {
 			message = report.Takeover

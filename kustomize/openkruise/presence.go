@@ -99,7 +99,7 @@ func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, se
 		return ""
 	}
 	if how := p.Owns(feature, crds); how != "" {
-		return fmt.Sprintf("OpenKruise looks after the kinds of %s: %s; %s", feature, how, insteadOf(feature))
+		return fmt.Sprintf("OpenKruise looks after the kinds of %s: %s; %s", feature, how, InsteadOf(feature))
 	}
 	for _, crd := range crds {
 		namespace, name := Converter(crd)
@@ -111,13 +111,13 @@ func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, se
 				"upgrade it as it was installed, or remove it there first", feature, namespace, name, crd.GetName())
 		}
 		return fmt.Sprintf("another operator looks after %s: Service %s/%s converts it; remove that operator first, or if it is "+
-			"OpenKruise's: %s", crd.GetName(), namespace, name, insteadOf(feature))
+			"OpenKruise's: %s", crd.GetName(), namespace, name, InsteadOf(feature))
 	}
 	return ""
 }
 
-// insteadOf is what to do instead of an install beside OpenKruise.
-func insteadOf(feature string) string {
+// InsteadOf is what to do instead of an install beside OpenKruise.
+func InsteadOf(feature string) string {
 	if feature == "daemon" {
 		return "take its other kinds over with flotilla takeover all, and remove OpenKruise's manager and node agent first"
 	}
