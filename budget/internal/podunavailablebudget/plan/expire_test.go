@@ -137,3 +137,15 @@ func TestGrantsOfOpenKruiseCount(t *testing.T) {
 	assert.Empty(t, Decide(b, Request{Pod: s.Pods[0], Operation: del, Now: now}).Refused)
 	assert.NotEmpty(t, Decide(b, Request{Pod: s.Pods[2], Operation: del, Now: now}).Refused)
 }
+
+// A pod that the cache has not shown takes one place more, however many entries it has.
+func TestAnUnseenPodTakesOnePlace(t *testing.T) {
+	web := named("web-1")
+	b := budget(maxUnavailable("1"), granted(web, upd, time.Second), granted(web, del, time.Second))
+	p := compute(t, Snapshot{
+		Budget: b, Pods: []*corev1.Pod{named("web-2"), named("web-3"), named("web-4")}, Workloads: workload(4), Sights: seen(b, 0), Now: now,
+		Replacements: asked(b, web), Looks: Looks{"web-1": NewLook(web, web.UID, nil)},
+	})
+	assert.Len(t, Grants(&p.Status), 2)
+	assert.Equal(t, int32(2), p.Status.CurrentAvailable)
+}

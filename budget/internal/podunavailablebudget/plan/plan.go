@@ -52,7 +52,7 @@ type Plan struct {
 	// Err is why the limit cannot be evaluated.
 	Err error
 
-	unseen int32 // pods with a grant that the cache has not shown yet
+	unseen map[string]bool // names of pods with a grant that the cache has not shown yet
 }
 
 // Compute returns the next status of a budget.
@@ -132,6 +132,7 @@ func (s *Snapshot) covered() []*corev1.Pod {
 
 // expire drops the entries that have been carried out, and those of which nothing is seen in time.
 func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
+	p.unseen = map[string]bool{}
 	byName := make(map[string]*corev1.Pod, len(pods))
 	for _, pod := range pods {
 		byName[pod.Name] = pod
@@ -143,9 +144,9 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 		}
 		pod := byName[g.Pod]
 		if s.isUnseen(g) {
-			p.unseen++
+			p.unseen[g.Pod] = true
 			if pod = s.Looks[g.Pod].Pod; !IsActive(pod) {
-				p.RequeueWithin(recheck)
+				p.RequeueWithin(askAgain)
 				continue
 			}
 		}
@@ -228,7 +229,7 @@ func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
 			p.Status.CurrentAvailable++
 		}
 	}
-	p.Status.CurrentAvailable = max(0, p.Status.CurrentAvailable-p.unseen)
+	p.Status.CurrentAvailable = max(0, p.Status.CurrentAvailable-int32(len(p.unseen))) //nolint:gosec // no more than grants
 	p.Status.UnavailableAllowed = allowed(&p.Status)
 }
 
