@@ -108,15 +108,15 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 		}
 		findings = append(findings, Finding{About: "cluster", Trouble: err.Error()})
 	}
-	reports, err := observeAll(ctx, cluster)
+	presence, err := openkruise.Look(ctx, cluster)
+	if err != nil {
+		return nil, seen, err
+	}
+	reports, err := observeAll(ctx, cluster, presence)
 	if err != nil {
 		return nil, seen, err
 	}
 	foreign, err := configurations(ctx, cluster)
-	if err != nil {
-		return nil, seen, err
-	}
-	presence, err := openkruise.Look(ctx, cluster)
 	if err != nil {
 		return nil, seen, err
 	}

@@ -315,14 +315,12 @@ func TestAMissingCAIsTheManagersAffair(t *testing.T) {
 // OpenKruise has a feature that is not installed: after the way back from a takeover, too.
 func TestWhoElseHasAFeatureIsTold(t *testing.T) {
 	report := installed(t, "spread", nil)
-	report.Installed, report.manager = false, nil
-	report.findOpenKruise(openkruise.Presence{})
-	assert.Empty(t, report.OpenKruise)
-	report.findOpenKruise(openkruise.Presence{Deployments: []*unstructured.Unstructured{{Object: map[string]any{"kind": "Deployment"}}}})
-	assert.Equal(t, "OpenKruise looks after its kinds: flotilla takeover spread", report.OpenKruise)
+	assert.Empty(t, report.besideOpenKruise(openkruise.Presence{}))
+	manager := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment"}}
+	assert.NotEmpty(t, report.besideOpenKruise(openkruise.Presence{Deployments: []*unstructured.Unstructured{manager}}))
 	var out bytes.Buffer
-	table(&out, []*Report{report})
-	assert.Contains(t, out.String(), "not installed   "+report.OpenKruise+"\n")
+	table(&out, []*Report{{Feature: "spread", OpenKruise: "OpenKruise looks after its kinds"}})
+	assert.Contains(t, out.String(), "not installed   OpenKruise looks after its kinds\n")
 }
 
 // A feature that was taken over is told with the ways on; OpenKruise that has gone is a finding.

@@ -108,17 +108,15 @@ func (r *Report) judge() {
 	r.Healthy = len(r.Faults) == 0
 }
 
-// findOpenKruise fills in who looks after the kinds of a feature that is not installed.
-func (r *Report) findOpenKruise(presence openkruise.Presence) {
+// besideOpenKruise returns how OpenKruise looks after the kinds of the feature; empty if it does not.
+func (r *Report) besideOpenKruise(presence openkruise.Presence) string {
 	var crds []*unstructured.Unstructured
 	for _, live := range r.live {
 		if live.GetKind() == "CustomResourceDefinition" {
 			crds = append(crds, live)
 		}
 	}
-	if !r.Installed && presence.Owns(r.Feature, crds) != "" {
-		r.OpenKruise = "OpenKruise looks after its kinds: " + openkruise.InsteadOf(r.Feature)
-	}
+	return presence.Owns(r.Feature, crds)
 }
 
 func rank(fault string) int {

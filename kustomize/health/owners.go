@@ -57,13 +57,7 @@ func owners(report *Report, configurations []unstructured.Unstructured) []Findin
 
 // beside adds that OpenKruise looks after the kinds of an operator that is installed, and what helps then.
 func beside(report *Report, presence openkruise.Presence, findings []Finding) []Finding {
-	var crds []*unstructured.Unstructured
-	for _, live := range report.live {
-		if live.GetKind() == "CustomResourceDefinition" {
-			crds = append(crds, live)
-		}
-	}
-	how := presence.Owns(report.Feature, crds)
+	how := report.besideOpenKruise(presence)
 	if how == "" || !report.Installed {
 		return findings
 	}

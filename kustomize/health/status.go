@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -49,7 +50,11 @@ func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, 
 		if err := cluster.Reach(); err != nil {
 			return err
 		}
-		reports, err := observeAll(command.Context(), cluster)
+		presence, err := lookIfAllowed(command.Context(), cluster)
+		if err != nil {
+			return err
+		}
+		reports, err := observeAll(command.Context(), cluster, presence)
 		if err != nil {
 			return err
 		}
@@ -84,12 +89,19 @@ func write[T any](out io.Writer, output string, values T, people func(io.Writer,
 	return nil
 }
 
-func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) {
-	features, err := catalog.Features()
-	if err != nil {
-		return nil, err
-	}
+// lookIfAllowed reads what of OpenKruise the cluster has. Whoever may not read that learns of the features that have changed
+// hands alone.
+func lookIfAllowed(ctx context.Context, cluster *apply.Cluster) (openkruise.Presence, error) {
 	presence, err := openkruise.Look(ctx, cluster)
+	if apierrors.IsForbidden(err) {
+		presence = openkruise.Presence{}
+		presence.Handovers, err = openkruise.Handovers(ctx, cluster)
+	}
+	return presence, err
+}
+
+func observeAll(ctx context.Context, cluster *apply.Cluster, presence openkruise.Presence) ([]*Report, error) {
+	features, err := catalog.Features()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +114,9 @@ func observeAll(ctx context.Context, cluster *apply.Cluster) ([]*Report, error) 
 		if handover, there := presence.Handovers[feature.Name]; there {
 			report.handover, report.Takeover, report.TakenOver = &handover, handover.Trouble(), handover.State()
 		}
-		report.findOpenKruise(presence)
+		if !report.Installed && report.besideOpenKruise(presence) != "" {
+			report.OpenKruise = "OpenKruise looks after its kinds: " + openkruise.InsteadOf(feature.Name)
+		}
 		reports = append(reports, report)
 	}
 	return reports, nil
