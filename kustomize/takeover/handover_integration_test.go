@@ -57,7 +57,8 @@ func TestAnOperatorThatDoesNotStartChangesNothing(t *testing.T) {
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, before, everything(t))
 	output, _ = call(t, clitest.Administrator, "status")
-	assert.NotContains(t, output, "takeover")
+	assert.NotContains(t, output, "has begun and not ended")
+	assert.Regexp(t, `cloneset +- +not installed +OpenKruise looks after its kinds: flotilla takeover cloneset\n`, output)
 }
 
 // Once a pod runs and would lead, OpenKruise is cut off. A run that ends then is known, with the step that it was at.
