@@ -218,6 +218,18 @@ func (s *State) recordContainer(c *action.PodChange, name string) {
 	s.LastContainerStatuses[name] = entry
 }
 
+// recordResized records the containers whose resize is written, and not yet in the state, as those whose limits are raised,
+// unless they run with as much as they are to get: of one that does not run nobody can tell.
+func (s *State) recordResized(pod *corev1.Pod, resized sets.Set[string]) {
+	for _, name := range sets.List(resized) {
+		status := statusOf(pod, name)
+		shown := isRunning(pod, name) && status.Resources != nil
+		if !shown || raisedLimit(*status.Resources, containerOf(pod, name).Resources) != "" {
+			s.RaisedLimits = append(s.RaisedLimits, name)
+		}
+	}
+}
+
 // recordRaisedLimits records the containers whose limits are raised now, besides those that do not have theirs yet.
 func (s *State) recordRaisedLimits(pod *corev1.Pod, now map[string]corev1.ResourceRequirements) {
 	raised := sets.New[string]()

@@ -82,8 +82,9 @@ func (p prior) carryOut(c *action.PodChange) {
 		s.UpdateEnvFromMetadata = false
 	}
 	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
-	way = way.Union(resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest))
-	divide(c, s, rest, way).start(c, s)
+	resized := resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest)
+	s.recordResized(c.Pod, resized)
+	divide(c, s, rest, way.Union(resized)).start(c, s)
 }
 
 // BeginGrace writes that the grace period has begun, where the pod has one.

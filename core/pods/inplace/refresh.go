@@ -109,6 +109,7 @@ func nextBatch(c *action.PodChange, s *State) *Progress {
 			return p
 		}
 	}
+	s.recordResized(c.Pod, resized)
 	b.start(c, s)
 	if len(names)+resized.Len() > 0 {
 		return waitFor(ReasonBatch, "the next batch of containers %v was started", names)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -138,6 +139,13 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 		pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
 		return written(t, begin(t, pod, v2, v3, 0, at(time.Second)))
 	}
+	unrecorded := func(t *testing.T, pod *corev1.Pod, v1, v2 *Revision, then func(*corev1.Pod) *corev1.Pod) *corev1.Pod {
+		t.Helper()
+		c := begin(t, pod, v1, v2, 0, at(0))
+		require.Equal(t, []string{"resize", "pod"}, subresources(c))
+		pod = then(applied(t, pod.DeepCopy(), c.Patches()[:1]))
+		return written(t, begin(t, pod, v1, v2, 0, at(time.Second)))
+	}
 	for name, tt := range map[string]struct {
 		pod  func(t *testing.T) *corev1.Pod
 		then func(t *testing.T, pod *corev1.Pod) *corev1.Pod
@@ -183,6 +191,46 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 				restarted(pod, "a", "a-1")
 				return crashed(pod)
 			}, at: time.Minute, want: "a",
+		},
+		"it went down before the resize was recorded": {
+			pod: func(t *testing.T) *corev1.Pod {
+				t.Helper()
+				v1, v2 := limited("128Mi")
+				return unrecorded(t, runningPod(v1.Template, "w-1"), v1, v2, crashed)
+			},
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return pod }, at: time.Minute, want: "a",
+		},
+		"it went down as the resize was recorded by a second write": {
+			pod: func(t *testing.T) *corev1.Pod {
+				t.Helper()
+				v1, v2 := limited("128Mi")
+				return unrecorded(t, resized(runningPod(v1.Template, "w-1")), v1, v2, func(pod *corev1.Pod) *corev1.Pod { return pod })
+			},
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return crashed(pod) }, at: time.Minute, want: "a",
+		},
+		"the limit that was not recorded was lowered": {
+			pod: func(t *testing.T) *corev1.Pod {
+				t.Helper()
+				v1, v2 := limited("32Mi")
+				return unrecorded(t, resized(runningPod(v1.Template, "w-1")), v1, v2, func(pod *corev1.Pod) *corev1.Pod { return pod })
+			},
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return crashed(pod) }, at: time.Minute,
+		},
+		"its later resize was not recorded": {
+			pod: func(t *testing.T) *corev1.Pod {
+				t.Helper()
+				v1, v2 := limited("128Mi", "a:v1", "b:v2")
+				pod := prioritised(resized(runningPod(v1.Template, "w-1")), map[string]string{"a": "p_0", "b": "p_10"})
+				pod = answered(written(t, begin(t, pod, v1, v2, 0, at(0))), at(0))
+				restarted(pod, "b", "b-1")
+				c := action.NewPodChange(pod, at(time.Second))
+				Refresh(c, allGates)
+				require.Equal(t, []string{"resize", "pod"}, subresources(c))
+				pod = crashed(applied(t, pod.DeepCopy(), c.Patches()[:1]))
+				pod, _, _ = refresh(t, pod, at(2*time.Second))
+				return pod
+			},
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return pod }, at: time.Minute, want: "a",
 		},
 		"its restart is under way": {
 			pod: held,

@@ -129,6 +129,7 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	ch, plain, resized := u.forPod(c.Pod, before)
 	s := &State{Revision: u.revision, UpdateTimestamp: c.Now}
 	way := s.takeOver(c, before, u.options).Union(resized)
+	s.recordResized(c.Pod, resized)
 	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
 	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.metadata) > 0
 	ch.restarts = ch.restarts.Difference(s.carryRestarts(before, ch.restarts))
