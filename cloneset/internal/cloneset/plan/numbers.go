@@ -217,7 +217,7 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 		forUpdate = min(forUpdate, max(p.needSurge(deltaOld < 0), t.total-n.replicas))
 	}
 	if !onDelete(p.Set) && forUpdateOld == 0 {
-		forUpdate += int32(len(p.overdue()))
+		forUpdate += p.needReplacement()
 	}
 	if forScale >= forUpdate {
 		surge = min(n.maxSurge, forScale)

@@ -34,7 +34,8 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 	late, foreign := awaiting(time.Minute), gen.Change(func(o *corev1.Pod) {
 		o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 	})
-	changing := gen.Lifecycle(contract.LifecyclePreparingUpdate) // the pass takes it back to Normal
+	changing := gen.Lifecycle(contract.LifecyclePreparingUpdate)                                   // the pass takes it back to Normal
+	unlabelled := gen.Change(func(o *corev1.Pod) { delete(o.Labels, contract.TemplateHashLabel) }) // the pass gives it back
 	for name, tt := range map[string]struct {
 		give *world
 		want outcome
@@ -56,6 +57,7 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 		"none while it is changed":       {given(t, 2, asks("2"), inPlace, deadline).old(1, unready).updated(1, late, unready, changing), outcome{}},
 		"beside a surge pod":             {given(t, 2, asks("2"), inPlace, deadline, maxUnavailable("0"), maxSurge("1")).updated(1).updated(1, late), outcome{createNew: 1}},
 		"once the surge pod is there":    {given(t, 2, asks("2"), inPlace, deadline, maxUnavailable("0"), maxSurge("1")).updated(2).updated(1, late), outcome{deleteNew: 1}},
+		"the surge pod stays meanwhile":  {given(t, 2, asks("2"), inPlace, deadline, maxSurge("1")).updated(1).updated(1, late, unlabelled).updated(1, gen.DeletionCost("-1")), outcome{}},
 		"an old one is updated in place": {given(t, 2, asks("2"), inPlace, deadline).updated(1).old(1, late), outcome{updated: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,7 @@ func pause(p *pass) {
 	p.plan.Add(step)
 }
 
-// overdue are the updated pods that are made anew because they have waited in vain for their resources or restarts.
+// overdue are the updated pods that this pass makes anew because they have waited in vain for their resources or restarts.
 func (p *pass) overdue() []int {
 	var indexes []int
 	for i := range p.pods {
@@ -130,8 +130,23 @@ func (p *pass) overdue() []int {
 	return indexes
 }
 
+// needReplacement is how many pods are to be made anew because they have waited in vain. A pass that brings one on once
+// more counts it, too: its surge pod stays.
+func (p *pass) needReplacement() int32 {
+	n := int32(0)
+	for i := range p.pods {
+		if p.pods[i].needsReplacement() {
+			n++
+		}
+	}
+	return n
+}
+
+// needsReplacement reports whether an overdue pod is to be made anew, now or, where this pass changes it, later.
+func (p *pod) needsReplacement() bool { return p.overdue && !p.deleting && !p.specified }
+
 // isReplaced reports whether this pass makes an overdue pod anew, as far as there is room for that.
-func (p *pod) isReplaced() bool { return p.overdue && !p.deleting && !p.specified && !p.touched }
+func (p *pod) isReplaced() bool { return p.needsReplacement() && !p.touched }
 
 // preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all available
 // and wait for it. Where the user has said which pods come first, only one beyond those that stay at the current
