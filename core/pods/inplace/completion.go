@@ -245,10 +245,10 @@ func runtimeContainer(pod *corev1.Pod, status *corev1.ContainerStatus) *RuntimeC
 	return nil
 }
 
-// touched reports whether the container is one of the batches so far; all are where no batch is recorded.
+// touched reports whether the container is one of the batches so far. An update without a batch has changed none: it is
+// only planned, its plan was dropped, or its first batch waits for the restart of a container.
 func (s *State) touched(container string) bool {
-	inBatch := func(b Batch) bool { return slices.Contains(b.Containers, container) }
-	return len(s.ContainerBatchesRecord) == 0 || slices.ContainsFunc(s.ContainerBatchesRecord, inBatch)
+	return slices.ContainsFunc(s.ContainerBatchesRecord, func(b Batch) bool { return slices.Contains(b.Containers, container) })
 }
 
 // awaitEnv says what the container's environment waits for, nil when it is that of the present metadata.

@@ -180,6 +180,7 @@ func (s *story) write(c *action.PodChange) {
 		return
 	}
 	s.requireImagesInOrder(after)
+	s.requireOwnContainers(after)
 	from, to := s.revisions[s.pod.Labels[contract.RevisionLabel]], s.revisions[after.Labels[contract.RevisionLabel]]
 	had := hasAskedFor(s.pod, to.Template)
 	s.become(after)
@@ -207,6 +208,15 @@ func (s *story) requireImagesInOrder(after *corev1.Pod) {
 			earlier = false
 		}
 	}
+}
+
+// requireOwnContainers is what the record owes: it names none that the template does not have.
+func (s *story) requireOwnContainers(after *corev1.Pod) {
+	state := readPrior(action.NewPodChange(after, metav1.Time{})).state
+	if state == nil {
+		return
+	}
+	require.False(s.t, state.touched("injected"), "a batch with a container that the template does not have: %v", state.ContainerBatchesRecord)
 }
 
 // become is the pod after a write.

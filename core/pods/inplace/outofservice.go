@@ -78,9 +78,6 @@ func (p prior) carryOut(c *action.PodChange) {
 	removeGrace(c)
 	p.plain.write(c)
 	rest := g.changes().missingOn(c.Pod)
-	if len(rest.metadata)+len(s.ContainerBatchesRecord) == 0 { // somebody else has renewed the environments meanwhile
-		s.UpdateEnvFromMetadata = false
-	}
 	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
 	resized := resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest)
 	s.recordResized(c.Pod, resized)

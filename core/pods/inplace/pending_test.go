@@ -41,6 +41,7 @@ func TestPendingResizeSince(t *testing.T) {
 		"given":                             {change: []gen.PodOption{gen.AwaitsResize(since, "2")}},
 		"under way":                         {change: []gen.PodOption{gen.Condition(corev1.PodResizePending, corev1.ConditionFalse, since)}},
 		"somebody else asks for more":       {change: []gen.PodOption{asks("3")}},
+		"an update without a batch":         {change: []gen.PodOption{state(`{"revision":"web-x","updateTimestamp":"2026-01-02T12:00:00Z","lastContainerStatuses":null,"updateResources":true}`)}},
 		"no update":                         {change: []gen.PodOption{state("")}},
 		"an update of images":               {change: []gen.PodOption{state(`{"revision":"web-x","updateTimestamp":"2026-01-02T12:00:00Z","lastContainerStatuses":null}`)}},
 		"a record that nobody can read":     {change: []gen.PodOption{state("{")}},

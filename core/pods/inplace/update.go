@@ -155,10 +155,10 @@ func (u *Update) Resize(c *action.PodChange) {
 }
 
 // takeOver carries over what an earlier update has written and what is not done, and returns the
-// containers concerned. One that was only planned has written nothing but what it took over itself.
+// containers concerned.
 func (s *State) takeOver(c *action.PodChange, before prior, o Options) sets.Set[string] {
 	earlier := before.state
-	if earlier == nil || before.grace != nil && len(earlier.ContainerBatchesRecord) == 0 {
+	if earlier == nil {
 		return nil
 	}
 	a := awaitedOf(c, earlier, o)

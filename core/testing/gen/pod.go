@@ -149,8 +149,9 @@ func Change(change func(pod *corev1.Pod)) PodOption { return change }
 // container has so much.
 func AwaitsResize(since time.Time, cpu string) PodOption {
 	return Change(func(pod *corev1.Pod) {
-		Annotation(contract.InPlaceUpdateStateAnnotation, fmt.Sprintf(
-			`{"revision":"web-x","updateTimestamp":%q,"lastContainerStatuses":null,"updateResources":true}`, since.UTC().Format(time.RFC3339)))(pod)
+		Annotation(contract.InPlaceUpdateStateAnnotation, fmt.Sprintf(`{"revision":"web-x","updateTimestamp":%[1]q,"lastContainerStatuses":null,`+
+			`"updateResources":true,"containerBatchesRecord":[{"timestamp":%[1]q,"containers":[%[2]q]}]}`,
+			since.UTC().Format(time.RFC3339), pod.Spec.Containers[0].Name))(pod)
 		Condition(corev1.PodResizePending, corev1.ConditionTrue, since)(pod)
 		pod.Status.Conditions[len(pod.Status.Conditions)-1].Reason = corev1.PodReasonDeferred
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{

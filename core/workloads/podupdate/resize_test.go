@@ -99,7 +99,8 @@ func TestAContainerThatGoesDownBeforeItsLimitIsRaisedNeedsANewPod(t *testing.T) 
 			g := givenWorkload(t, tt.policy, nil)
 			_, to := g.limitedRevisions(t, inplace.Options{Resize: true})
 			o := g.pod(t, gen.FromTemplate(templateOf(t, to)), gen.Revision(to.Name), tt.state, gen.Annotation(contract.InPlaceUpdateStateAnnotation, fmt.Sprintf(
-				`{"revision":%q,"updateTimestamp":%q,"lastContainerStatuses":null,"updateResources":true,"raisedLimits":["main"]}`,
+				`{"revision":%q,"updateTimestamp":%[2]q,"lastContainerStatuses":null,"updateResources":true,"raisedLimits":["main"],`+
+					`"containerBatchesRecord":[{"timestamp":%[2]q,"containers":["main"]}]}`,
 				to.Name, now.Add(-10*time.Second).Format(time.RFC3339))))
 			assert.Equal(t, tt.want, g.ResizeOverdue(o))
 			if tt.want {

@@ -257,7 +257,8 @@ func TestMinReadySecondsAreTimedExactly(t *testing.T) {
 // Pods that get other resources serve all the while; the set is not as its spec wants it before they have them.
 func TestNotReadyBeforeResourcesAreInForce(t *testing.T) {
 	resized := []gen.PodOption{
-		gen.Annotation(contract.InPlaceUpdateStateAnnotation, `{"revision":"web-x","lastContainerStatuses":null,"updateResources":true}`),
+		gen.Annotation(contract.InPlaceUpdateStateAnnotation, `{"revision":"web-x","lastContainerStatuses":null,"updateResources":true,`+
+			`"containerBatchesRecord":[{"timestamp":null,"containers":["main"]}]}`),
 		gen.Change(func(o *corev1.Pod) {
 			o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 		}),
