@@ -30,8 +30,9 @@ type story struct {
 	byHand    map[string]bool // annotations that a hand has changed since the last update of them
 	annotated time.Duration   // when a hand did so last
 
-	asked map[string]string // the containers, with their IDs, when the pod got its value of contract.RestartInPlaceAnnotation
-	later sets.Set[string]  // those that are to be restarted for it in a later batch
+	asked   map[string]string // the containers, with their IDs, when the pod got its value of contract.RestartInPlaceAnnotation
+	later   sets.Set[string]  // those that are to be restarted for it in a later batch
+	written map[string]string // those whose batch was written, with the IDs that they had then
 }
 
 // TestUpdatesConverge plays many stories: new revisions arrive while earlier ones are in grace, between
@@ -230,7 +231,7 @@ func (s *story) become(after *corev1.Pod) {
 	}
 	s.pod = after
 	if before := readPrior(action.NewPodChange(after, at(s.elapsed))); before.grace == nil && before.state != nil {
-		s.later = sets.New(before.state.NextContainerRestarts...)
+		s.later, s.written = sets.New(before.state.NextContainerRestarts...), before.state.Restarts
 	}
 }
 
@@ -252,7 +253,7 @@ func (s *story) requireRestarts(from, to *corev1.PodTemplateSpec, had bool) {
 			if s.asked[name] == runningID(s.pod, name) {
 				least.Insert(name)
 			}
-			if least.Has(name) || s.later.Has(name) {
+			if id, written := s.written[name]; least.Has(name) || s.later.Has(name) || written && id == runningID(s.pod, name) {
 				most.Insert(name)
 			}
 		}
