@@ -155,10 +155,19 @@ func barrier(priority string) []corev1.EnvVar {
 	return []corev1.EnvVar{{Name: contract.ContainerBarrierEnv, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: key}}}
 }
 
+// revisionOf is a revision that has the template.
+func revisionOf(t *testing.T, template *corev1.PodTemplateSpec, number int64) *appsv1.ControllerRevision {
+	t.Helper()
+	r, err := revision.New(&metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"},
+		schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, template, number, 0)
+	require.NoError(t, err)
+	return r
+}
+
 // tried are the resizes among the writes that the server tries before the action begins, by the number of containers.
 func tried(a action.Action) []int {
 	var containers []int
-	for _, patch := range a.LaterPatches {
+	for _, patch := range a.DryRunPatches() {
 		if a.DryRun && patch.Subresource == "resize" {
 			containers = append(containers, len(patch.Body["spec"].(map[string]any)["containers"].([]any)))
 		}
@@ -188,10 +197,7 @@ func TestPodsStayInServiceOnNodesThatAreTooSmall(t *testing.T) {
 					second.Name = "second"
 					template.Spec.Containers = append(template.Spec.Containers, second)
 				}
-				r, err := revision.New(&metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"},
-					schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, &template, int64(from+4), 0)
-				require.NoError(t, err)
-				return r
+				return revisionOf(t, &template, int64(from+4))
 			}
 			from, to := asks(0, "1"), asks(1, c.cpu)
 			g.Revisions = NewRevisions([]*appsv1.ControllerRevision{from, to}, inplace.Options{Resize: true})
@@ -223,6 +229,30 @@ func TestPodsStayInServiceOnNodesThatAreTooSmall(t *testing.T) {
 			require.NotNil(t, again)
 			assert.Equal(t, c.want, tried(*again))
 		})
+	}
+}
+
+// A pod that is not reported ready may be about to be. Its readiness gate closes together with the write of the resize, which
+// the server is asked about first.
+func TestPodsAboutToServeStayAsTheyAreOnNodesThatAreTooSmall(t *testing.T) {
+	for cpu, want := range map[string][]int{"2": {1}, "1": nil} {
+		g := givenWorkload(t, InPlaceIfPossible, nil)
+		asks := func(from int, cpu string) *appsv1.ControllerRevision {
+			template := templateOf(t, g.revisions[from])
+			template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+			return revisionOf(t, &template, int64(from+4))
+		}
+		from, to := asks(0, "1"), asks(1, cpu)
+		g.Revisions = NewRevisions([]*appsv1.ControllerRevision{from, to}, inplace.Options{Resize: true})
+		o := g.pod(t, gen.FromTemplate(templateOf(t, from)), gen.ReadinessGate(contract.InPlaceUpdateReady), gen.Revision(from.Name), gen.NotReady(now), gen.Change(func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)}
+		}))
+		u, err := g.UpdatePath(o, to)
+		require.NoError(t, err)
+		require.NotNil(t, u)
+		a := g.UpdateInPlace(o, u, to)
+		assert.Equal(t, "status", a.Patches[0].Subresource)
+		assert.Equal(t, want, tried(a), cpu)
 	}
 }
 

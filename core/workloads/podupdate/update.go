@@ -39,9 +39,13 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 	if !u.Interrupts(o.Pod) {
 		lifecycle.Refresh(c, w.Lifecycle, true)
 	}
+	patches, follow := c.Patches(), later
+	if leavesService(c) { // a pod that is not reported ready is resized at once, and may be about to be ready
+		follow = slices.Concat(patches, later)
+	}
 	return action.Action{
-		Verb: action.UpdateInPlace, Object: o.Pod, Patches: c.Patches(), LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
-		DryRun:   slices.ContainsFunc(later, resizes), // a node that is too small keeps its pod as it is, in service
+		Verb: action.UpdateInPlace, Object: o.Pod, Patches: patches, LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
+		DryRun:   slices.ContainsFunc(follow, resizes), // a node that is too small keeps its pod as it is, in service
 		Revision: podstate.ShortHash(target.Name),
 		Event: &action.Event{
 			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
