@@ -114,6 +114,7 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 	if t.tries == 0 && !f.Conflict { // the server does not know what the object is written for
 		t.before = w.triesAt(a, now)
 	}
+	asked := t.byBudget
 	if t.fail(a, f, now) {
 		t.until = now.Add(backoff(firstPause, t.tries))
 		return backoff(firstPause, t.tries), action.Told{}
@@ -127,6 +128,9 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 			r.until = r.until.Add(-retryLead)
 		}
 		r.last = t
+	}
+	if t.byBudget && !asked {
+		t.ahead = max(0, t.tries-r.streak)
 	}
 	once := t.pause(f.Late, r.streak)
 	spread := once * time.Duration(r.wanted(t, now))

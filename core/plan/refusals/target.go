@@ -14,6 +14,7 @@ import (
 type target struct {
 	tries        int
 	before       int // tries of the object for other purposes, before the first for this one
+	ahead        int // by how many tries the action was ahead of the streak when a budget began to refuse it
 	late, isPod  bool
 	unclear      bool // whether a first write was done
 	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
@@ -71,10 +72,11 @@ func inService(o action.Object) bool {
 
 // pause is the one after the present refusal of an action that waits for no turn. What a budget says depends on other pods:
 // it is asked for all pods after growing pauses, the streak being the number of them, which begin anew when it grants one.
+// Where something else has refused the action before, the pauses go on from there.
 func (t *target) pause(late bool, streak int) time.Duration {
 	switch {
 	case t.byBudget:
-		return backoff(firstPause, t.before+streak)
+		return backoff(firstPause, t.before+t.ahead+streak)
 	case late:
 		return backoff(firstDryRunPause, t.before+t.tries)
 	}
@@ -83,7 +85,7 @@ func (t *target) pause(late bool, streak int) time.Duration {
 
 // endTurns has the action wait as if it were alone, and its object had been written for nothing else.
 func (t *target) endTurns(streak int) {
-	t.before = 0
+	t.before, t.ahead = 0, 0
 	if turn := t.tried.Add(t.pause(t.late, streak)); turn.Before(t.until) {
 		t.until = turn
 	}
