@@ -211,28 +211,33 @@ func TestRevisionsOfCloneSetsHaveTheWholeRoom(t *testing.T) {
 
 // Pods that OpenKruise has put into subsets are counted there, and nothing is written on them.
 func TestPodsOfOpenKruiseAreTakenOver(t *testing.T) {
-	c := serve(t)
+	env.Need(t)
 	namespace := env.Namespace(t)
-	owner := newReplicaSet(namespace, 2)
-	require.NoError(t, c.Create(t.Context(), owner))
+	owner, s := newReplicaSet(namespace, 2), newSpread(namespace, intstr.FromInt32(1))
 	var before []string
-	for subset, annotation := range map[string]string{
-		"a": `{"name":"web","subset":"a","uid":"4a2f6f0c-36d2-4f2b-9df2-1d2f4d3c9e11"}`, "b": `{"Name":"web","Subset":"b"}`,
-	} {
-		pod := podOf(owner)
-		pod.Annotations = map[string]string{
-			v1beta1.MatchedAnnotation: annotation, contract.PodDeletionCostAnnotation: map[string]string{"a": "200", "b": "100"}[subset],
+	t.Run("no controller runs", func(t *testing.T) {
+		c, _ := admitting(t)
+		require.NoError(t, c.Create(t.Context(), owner))
+		for subset, annotation := range map[string]string{
+			"a": `{"name":"web","subset":"a","uid":"4a2f6f0c-36d2-4f2b-9df2-1d2f4d3c9e11"}`, "b": `{"Name":"web","Subset":"b"}`,
+		} {
+			pod := podOf(owner)
+			pod.Annotations = map[string]string{
+				v1beta1.MatchedAnnotation: annotation, contract.PodDeletionCostAnnotation: map[string]string{"a": "200", "b": "100"}[subset],
+			}
+			require.NoError(t, c.Create(t.Context(), pod))
+			before = append(before, pod.Name+" "+pod.ResourceVersion)
 		}
-		require.NoError(t, c.Create(t.Context(), pod))
-		before = append(before, pod.Name+" "+pod.ResourceVersion)
-	}
-	s := newSpread(namespace, intstr.FromInt32(1))
-	require.NoError(t, c.Create(t.Context(), s))
-	settled(t, c, s, "1/0 1/-1")
-	var after []string
-	for _, pod := range podsOf(t, c, namespace) {
-		after = append(after, pod.Name+" "+pod.ResourceVersion)
-	}
-	assert.ElementsMatch(t, before, after)
-	assert.Equal(t, map[string]int{"b": 1}, create(t, c, owner, 1), "the first subset is full")
+		require.NoError(t, c.Create(t.Context(), s))
+	})
+	t.Run("the controller runs", func(t *testing.T) {
+		c := serve(t)
+		settled(t, c, s, "1/0 1/-1")
+		var after []string
+		for _, pod := range podsOf(t, c, namespace) {
+			after = append(after, pod.Name+" "+pod.ResourceVersion)
+		}
+		assert.ElementsMatch(t, before, after)
+		assert.Equal(t, map[string]int{"b": 1}, create(t, c, owner, 1), "the first subset is full")
+	})
 }

@@ -7,6 +7,9 @@ const (
 	// IgnorePatchMetadataAnnotation set to "true" on a WorkloadSpread, in any case of letters, keeps the labels and
 	// annotations of a subset's patch off pods that existed before they came into the subset.
 	IgnorePatchMetadataAnnotation = "workloadspread.kruise.io/ignore-patch-existing-pods-metadata"
+	// ReplacedCostAnnotation is set on pods that had a deletion cost of somebody else's: that cost, which they get back when
+	// their WorkloadSpread is gone.
+	ReplacedCostAnnotation = "workloadspread.kruise.io/replaced-pod-deletion-cost"
 )
 
 // NamespaceLabel marks namespaces that have a WorkloadSpread, with value "true". The operator keeps it; webhooks are
@@ -57,8 +60,10 @@ const (
 type Match struct {
 	// Name is the WorkloadSpread, in the pod's namespace.
 	Name string `json:"name"`
-	// Subset is the name of its subset.
+	// Subset is the name of its subset; empty for a pod that has a deletion cost because no subset fits it.
 	Subset string `json:"subset"`
 	// UID is the key in creatingPods of a pod that had no name yet when it was created; otherwise that key is its name.
 	UID string `json:"uid,omitempty"`
+	// Released is true once the deletion cost that came with the match has been taken off.
+	Released bool `json:"released,omitempty"`
 }

@@ -50,7 +50,7 @@ func trimPod(object any) (any, error) {
 	}
 	kept.CreationTimestamp, kept.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
 	kept.Labels = pod.Labels
-	for _, key := range []string{v1beta1.MatchedAnnotation, contract.PodDeletionCostAnnotation} {
+	for _, key := range []string{v1beta1.MatchedAnnotation, v1beta1.ReplacedCostAnnotation, contract.PodDeletionCostAnnotation} {
 		if value, ok := pod.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&kept, key, value)
 		}

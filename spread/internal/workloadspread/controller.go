@@ -50,6 +50,9 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 			return withStatus(snap.Spread, plan.Unreadable(snap, err))
 		}}, nil
 	}
+	if apierrors.IsNotFound(err) {
+		return r.release(ctx, key, err)
+	}
 	if err != nil {
 		return base.Pass{}, err
 	}
@@ -67,6 +70,9 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 // wait is a pass that comes again once the cache may have the pods.
 func (r *reconciler) wait(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	spread, err := fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key)
+	if apierrors.IsNotFound(err) { // each of its pods wakes it when it comes to the cache
+		return r.release(ctx, key, err)
+	}
 	if err != nil {
 		return base.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
 	}

@@ -105,6 +105,10 @@ func (r *reconciler) readPods(
 		owners = append(owners, child.UID)
 	}
 	r.owners.set(client.ObjectKeyFromObject(s.Spread), owners)
+	named, err := r.naming(ctx, client.ObjectKeyFromObject(s.Spread)) // before the others, so that none of them is missed
+	if err != nil {
+		return 0, err
+	}
 	if s.Pods, err = r.controlled(ctx, s.Spread.Namespace, owners); err != nil {
 		return 0, err
 	}
@@ -122,6 +126,7 @@ func (r *reconciler) readPods(
 	if err := r.leaveToRivals(ctx, s, workload, children); err != nil {
 		return 0, err
 	}
+	s.Left = left(s.Pods, named, owners)
 	if s.Nodes, err = r.nodes(ctx, s.Spread, s.Pods); err != nil {
 		return 0, err
 	}

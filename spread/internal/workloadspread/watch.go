@@ -36,6 +36,8 @@ import (
 const (
 	// targetIndex finds spreads by their target.
 	targetIndex = "spec.targetRef"
+	// spreadIndex finds pods by the spread that they name.
+	spreadIndex = "matchedWorkloadSpread"
 	// pause is how long events are gathered that come in numbers: those of pods, and of places that admission has taken.
 	pause = 50 * time.Millisecond
 )
@@ -55,6 +57,15 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 	if err != nil {
 		return fmt.Errorf("index workload spreads by target: %w", err)
+	}
+	err = indexer.IndexField(ctx, &corev1.Pod{}, spreadIndex, func(o client.Object) []string {
+		if pod, ok := o.(*corev1.Pod); ok && plan.NameOf(pod) != "" {
+			return []string{plan.NameOf(pod)}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index pods by their workload spread: %w", err)
 	}
 	if err := fastclient.IndexOwners(ctx, indexer, &corev1.Pod{}); err != nil {
 		return err
@@ -153,8 +164,8 @@ func (r *reconciler) spreadsOf(o client.Object) (keys []types.NamespacedName) {
 	if !ok {
 		return nil
 	}
-	if match, ok := plan.MatchOf(pod); ok {
-		keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: match.Name})
+	if name := plan.NameOf(pod); name != "" {
+		keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: name})
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {

@@ -20,6 +20,10 @@ const costStep = 100
 // SetCost sets the deletion cost of a new pod within the limit of its subset, as the next pass would.
 func SetCost(pod *corev1.Pod, spread *v1beta1.WorkloadSpread, subset int) {
 	cost := costStep * (len(spread.Spec.Subsets) - subset)
+	delete(pod.Annotations, v1beta1.ReplacedCostAnnotation) // a copy of another pod's
+	if before, ok := pod.Annotations[contract.PodDeletionCostAnnotation]; ok {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1beta1.ReplacedCostAnnotation, before)
+	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, contract.PodDeletionCostAnnotation, strconv.Itoa(cost))
 }
 
@@ -34,14 +38,16 @@ func (c *computation) marks() []action.Action {
 			c.mark(change, i)
 		}
 		if cost, ok := costs[pod]; ok {
-			change.SetAnnotation(contract.PodDeletionCostAnnotation, strconv.Itoa(cost))
+			c.setCost(change, cost)
 		}
 		patches := change.Patches()
 		if len(patches) == 0 {
 			continue
 		}
+		// The values are right for the pod at any version, but for what it had before.
+		anyVersion := change.Annotation(v1beta1.ReplacedCostAnnotation) == pod.Annotations[v1beta1.ReplacedCostAnnotation]
 		for i := range patches {
-			patches[i].AnyVersion = true // the values are right for the pod at any version
+			patches[i].AnyVersion = anyVersion
 		}
 		actions = append(actions, action.Action{
 			Verb: action.PatchMetadata, Object: pod, Patches: patches, Reason: "Spread",
@@ -49,6 +55,26 @@ func (c *computation) marks() []action.Action {
 		})
 	}
 	return actions
+}
+
+// setCost has the pod say whose its cost is, and remember a cost of somebody else's.
+func (c *computation) setCost(change *action.PodChange, cost int) {
+	text := strconv.Itoa(cost)
+	_, adopted := c.adopted[change.Pod]
+	if change.Pod.Annotations[contract.PodDeletionCostAnnotation] == text && !adopted && !isReleased(change.Pod) {
+		return
+	}
+	remember(change)
+	change.SetAnnotation(contract.PodDeletionCostAnnotation, text)
+	match, _ := read(change.Pod)
+	switch {
+	case adopted: // it gets a match
+	case match.Name != c.Spread.Name:
+		change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(v1beta1.Match{Name: c.Spread.Name}))
+	case match.Released:
+		match.Released = false
+		change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(match))
+	}
 }
 
 func (c *computation) markText(pod *corev1.Pod, change *action.PodChange) string {

@@ -17,11 +17,23 @@ import (
 
 // MatchOf returns which subset the annotation of a pod names, and whether it names one.
 func MatchOf(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
+	m, ok = read(pod)
+	return m, ok && m.Name != "" && m.Subset != ""
+}
+
+// NameOf returns the name of the spread whose pod this is, in a subset or in none of them; empty for none.
+func NameOf(pod *corev1.Pod) string {
+	m, _ := read(pod)
+	return m.Name
+}
+
+// read returns what the annotation of a pod says, and whether that can be read.
+func read(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
 	text, found := pod.Annotations[v1beta1.MatchedAnnotation]
 	if !found || json.Unmarshal([]byte(text), &m) != nil { // encoding/json matches names in any case of letters
 		return v1beta1.Match{}, false
 	}
-	return m, m.Name != "" && m.Subset != ""
+	return m, true
 }
 
 // textOf returns the value of the annotation.

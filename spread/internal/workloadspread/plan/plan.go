@@ -33,6 +33,7 @@ func Compute(s Snapshot) Plan {
 	c.sort()
 	c.adopt()
 	c.plan.Add(action.Step{Name: "mark", Actions: c.marks()})
+	c.plan.Add(action.Step{Name: "release", Actions: releases(s.Left, &action.Event{Failed: EventCostFailed}, c.now())})
 	c.reschedule()
 	c.report()
 	if s.Target.Unknown != nil {

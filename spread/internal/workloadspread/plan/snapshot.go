@@ -17,6 +17,9 @@ type Snapshot struct {
 	Target Target
 	// Pods are the workload's pods that the filter selects and that no older spread has, whatever their state.
 	Pods []*corev1.Pod
+	// Left are pods of the workload that say they are this spread's and are not: its filter does not select them any more, or
+	// an older spread has them.
+	Left []*corev1.Pod
 	// Overlap says which pods an older spread has.
 	Overlap Overlap
 	// Nodes are the nodes of pods that no subset has yet, by name.

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+)
+
+// Release is the plan of a pass over a spread that is gone: its pods lose the deletion costs that came from it.
+func Release(pods []*corev1.Pod, known action.Refusals, now time.Time) action.Plan {
+	p := action.Plan{Refusals: known, Now: now}
+	p.Add(action.Step{Name: "release", Actions: releases(pods, nil, metav1.NewTime(now))})
+	return p
+}
+
+// releases are the patches of pods that are their spread's no more. A pod gets back the cost that it had before. It keeps its
+// subset, so that a spread of the same name goes on with it, and says that its cost is not the spread's: whatever cost
+// somebody sets from now on stays.
+func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions []action.Action) {
+	for _, pod := range pods {
+		match, ok := read(pod)
+		if !ok || match.Released || !IsActive(pod) {
+			continue
+		}
+		change := action.NewPodChange(pod, now)
+		before, had := pod.Annotations[v1beta1.ReplacedCostAnnotation]
+		switch {
+		case !isFromSpread(pod):
+		case had:
+			change.SetAnnotation(contract.PodDeletionCostAnnotation, before)
+		default:
+			change.RemoveAnnotation(contract.PodDeletionCostAnnotation)
+		}
+		change.RemoveAnnotation(v1beta1.ReplacedCostAnnotation)
+		if match.Released = true; match.Subset == "" {
+			change.RemoveAnnotation(v1beta1.MatchedAnnotation)
+		} else {
+			change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(match))
+		}
+		actions = append(actions, action.Action{
+			Verb: action.PatchMetadata, Object: pod, Patches: change.Patches(), Reason: "Release",
+			Message: "the pod is no longer one of WorkloadSpread " + match.Name, Event: event,
+		})
+	}
+	return actions
+}
+
+// remember keeps the cost that a pod has, if it is somebody else's.
+func remember(change *action.PodChange) {
+	switch before, ok := change.Pod.Annotations[contract.PodDeletionCostAnnotation]; {
+	case !ok:
+		change.RemoveAnnotation(v1beta1.ReplacedCostAnnotation)
+	case !isFromSpread(change.Pod):
+		change.SetAnnotation(v1beta1.ReplacedCostAnnotation, before)
+	}
+}
+
+// isReleased reports whether the pod says that it has no cost of a spread's.
+func isReleased(pod *corev1.Pod) bool {
+	match, ok := read(pod)
+	return ok && match.Released
+}
+
+// isFromSpread reports whether the cost of a pod comes from a spread: from the one that the pod names, and with a value that
+// a spread gives.
+func isFromSpread(pod *corev1.Pod) bool {
+	match, ok := read(pod)
+	cost, err := strconv.Atoi(pod.Annotations[contract.PodDeletionCostAnnotation])
+	return ok && !match.Released && err == nil && cost != 0 && cost%costStep == 0
+}

@@ -1,0 +1,71 @@
+package workloadspread
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+
+	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/workloads"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+)
+
+// release is the pass over a spread that is gone, which gone says. Its pods wake it, also those of a spread that was deleted
+// while no operator ran: their namespace keeps its label.
+func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone error) (base.Pass, error) {
+	pods, err := r.naming(ctx, key)
+	if err != nil {
+		return base.Pass{}, err
+	}
+	// An executor of plans looks whether the object of a plan is gone. This one stands for the spread, and is of no cached kind.
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	object.SetGroupVersionKind(v1beta1.GroupVersion.WithKind("WorkloadSpread"))
+	now := r.Clock.Now()
+	p := plan.Release(pods, r.KnownRefusals(object, nil, 0, now), now)
+	if p.Empty() && len(p.Waits) == 0 {
+		return base.Pass{}, gone
+	}
+	// The cache of pods may be ahead of the one of spreads.
+	switch err := r.Live.Get(ctx, key, object.DeepCopy()); {
+	case err == nil:
+		waiting := base.Pass{Object: object}
+		waiting.Plan.RequeueWithin(loading)
+		return waiting, nil
+	case !apierrors.IsNotFound(err):
+		return base.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
+	}
+	return base.Pass{Object: object, Plan: p}, nil
+}
+
+// naming returns the pods that name the spread and whose controllers choose victims by deletion costs.
+func (r *reconciler) naming(ctx context.Context, key types.NamespacedName) ([]*corev1.Pod, error) {
+	pods, err := fastclient.ByIndex[corev1.Pod](ctx, r.Reader, key.Namespace, spreadIndex, key.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read the pods of workload spread %s: %w", key, err)
+	}
+	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		return ref == nil || !workloads.HasCosts(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind())
+	}), nil
+}
+
+// left returns those of the pods that name the spread that the owners, its target or what is between, control and that it
+// has not.
+func left(has, named []*corev1.Pod, owners []types.UID) []*corev1.Pod {
+	mine := make(map[types.UID]bool, len(has))
+	for _, pod := range has {
+		mine[pod.UID] = true
+	}
+	return slices.DeleteFunc(named, func(pod *corev1.Pod) bool {
+		return mine[pod.UID] || !slices.Contains(owners, metav1.GetControllerOfNoCopy(pod).UID)
+	})
+}
