@@ -2,9 +2,9 @@ package marks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -26,6 +26,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/wakeups"
 )
 
 const (
@@ -75,11 +76,15 @@ func SetUpPods(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	o.Cover.Cache = b.Reader
 	r := &podMarks{Controller: b, cover: o.Cover}
+	budgets := wakeups.New(r.podsOf)
+	if err := mgr.Add(manager.RunnableFunc(budgets.Run)); err != nil {
+		return fmt.Errorf("add the events of budgets: %w", err)
+	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(PodController).
 		For(&corev1.Pod{}, builder.WithPredicates(changes())).
-		Watches(&v1beta1.PodUnavailableBudget{}, handler.EnqueueRequestsFromMapFunc(r.podsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesRawSource(source.Channel(o.Chosen, handler.EnqueueRequestsFromMapFunc(r.otherPodsOf))).
+		Watches(&v1beta1.PodUnavailableBudget{}, budgetEvents(budgets), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Channel(o.Chosen, budgetEvents(budgets))).
 		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
@@ -102,41 +107,62 @@ func changes() predicate.Predicate {
 	}
 }
 
-// podsOf returns the pods that the budget covers, and those that have its mark.
-func (r *podMarks) podsOf(ctx context.Context, o client.Object) []reconcile.Request {
-	covered, marked := r.concerned(ctx, o)
-	return requests(append(covered, marked...))
-}
-
-// otherPodsOf returns the pods that the budget covers and that have another mark or none, and those that have its mark
-// and that it does not cover.
-func (r *podMarks) otherPodsOf(ctx context.Context, o client.Object) []reconcile.Request {
-	covered, marked := r.concerned(ctx, o)
-	is := make(map[types.UID]bool, len(covered))
-	for _, pod := range covered {
-		is[pod.UID] = true
+// budgetEvents wakes the pods that a budget concerns.
+func budgetEvents(wake *wakeups.Queue[types.NamespacedName]) handler.EventHandler {
+	add := func(o client.Object, q wakeups.Requests) { wake.Add(client.ObjectKeyFromObject(o), q, 0) }
+	return handler.Funcs{
+		CreateFunc:  func(_ context.Context, e event.CreateEvent, q wakeups.Requests) { add(e.Object, q) },
+		UpdateFunc:  func(_ context.Context, e event.UpdateEvent, q wakeups.Requests) { add(e.ObjectNew, q) },
+		DeleteFunc:  func(_ context.Context, e event.DeleteEvent, q wakeups.Requests) { add(e.Object, q) },
+		GenericFunc: func(_ context.Context, e event.GenericEvent, q wakeups.Requests) { add(e.Object, q) },
 	}
-	return requests(append(
-		slices.DeleteFunc(covered, func(pod *corev1.Pod) bool { return cover.Mark(pod) == o.GetName() }),
-		slices.DeleteFunc(marked, func(pod *corev1.Pod) bool { return is[pod.UID] })...,
-	))
 }
 
-// concerned returns the pods that the budget covers, and those that have its mark.
-func (r *podMarks) concerned(ctx context.Context, o client.Object) (covered, marked []*corev1.Pod) {
-	b, ok := o.(*v1beta1.PodUnavailableBudget)
-	if !ok {
+// podsOf returns the pods that the budget covers and that have another mark or none, and those that have its mark and that
+// it does not cover. While it is not known what it covers, all with its mark are among them.
+func (r *podMarks) podsOf(ctx context.Context, key types.NamespacedName) ([]reconcile.Request, error) {
+	covered, err := r.coveredBy(ctx, key)
+	if err != nil {
+		err = fmt.Errorf("find the pods of budget %s: %w", key, err)
+	}
+	marked, listErr := fastclient.ByIndex[corev1.Pod](ctx, r.Reader, key.Namespace, markIndex, key.Name)
+	if listErr != nil {
+		err = errors.Join(err, fmt.Errorf("list the pods with the mark of budget %s: %w", key, listErr))
+	}
+	return requests(unlike(key.Name, covered, marked)), err
+}
+
+// coveredBy returns the pods that the budget covers: none once it is gone or going.
+func (r *podMarks) coveredBy(ctx context.Context, key types.NamespacedName) ([]*corev1.Pod, error) {
+	b, err := fastclient.Get[v1beta1.PodUnavailableBudget](ctx, r.Reader, key)
+	if apierrors.IsNotFound(err) || err == nil && b.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	covered, _, err := r.cover.Pods(ctx, b)
-	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		log.FromContext(ctx).Error(err, "The pods of a budget are not known yet", "budget", client.ObjectKeyFromObject(b))
-	}
-	marked, err = fastclient.ByIndex[corev1.Pod](ctx, r.Reader, b.Namespace, markIndex, b.Name)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "The pods with the mark of a budget are not known", "budget", client.ObjectKeyFromObject(b))
+		return nil, err
 	}
-	return covered, marked
+	pods, _, err := r.cover.Pods(ctx, b)
+	if apierrors.IsNotFound(err) {
+		return pods, nil // it has no target
+	}
+	return pods, err
+}
+
+// unlike returns the covered pods that have not the mark, and the marked ones that are not covered.
+func unlike(mark string, covered, marked []*corev1.Pod) []*corev1.Pod {
+	is := make(map[types.UID]bool, len(covered))
+	var all []*corev1.Pod
+	for _, pod := range covered {
+		if is[pod.UID] = true; cover.Mark(pod) != mark {
+			all = append(all, pod)
+		}
+	}
+	for _, pod := range marked {
+		if !is[pod.UID] {
+			all = append(all, pod)
+		}
+	}
+	return all
 }
 
 func requests(pods []*corev1.Pod) []reconcile.Request {

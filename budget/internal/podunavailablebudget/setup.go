@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/wakeups"
 )
 
 const (
@@ -68,17 +70,17 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
 		return fmt.Errorf("add the watches of workloads: %w", err)
 	}
-	events := newPodEvents(func(ctx context.Context, pod *corev1.Pod) []*v1beta1.PodUnavailableBudget {
-		return budgetsOf(ctx, r.cover, pod)
+	pods := wakeups.New(func(ctx context.Context, pod *corev1.Pod) ([]reconcile.Request, error) {
+		return budgetsOf(ctx, r.cover, pod), nil
 	})
-	if err := mgr.Add(manager.RunnableFunc(events.run)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(pods.Run)); err != nil {
 		return fmt.Errorf("add the events of pods: %w", err)
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.PodUnavailableBudget{}).
 		Watches(&v1beta1.PodUnavailableBudget{}, neighbours(b.Reader)).
-		Watches(&corev1.Pod{}, events.handler()).
+		Watches(&corev1.Pod{}, podEvents(pods)).
 		WatchesRawSource(source.Channel(r.workloads.edited, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(r.workloads.changed, later(republished))).
 		WithOptions(o.Options(workers)).

@@ -1,0 +1,82 @@
+package wakeups
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	// workers is how many lookups are under way at a time.
+	workers = 8
+	// firstRetry and slowestRetry are the pauses of lookups that fail again and again.
+	firstRetry   = 100 * time.Millisecond
+	slowestRetry = 30 * time.Second
+)
+
+// Requests is the queue of a controller.
+type Requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Queue has what events are about, until it is found whom they wake. It is safe for concurrent use.
+type Queue[T comparable] struct {
+	find func(context.Context, T) ([]reconcile.Request, error)
+	due  workqueue.TypedRateLimitingInterface[wakeup[T]]
+}
+
+// wakeup is that those whom something concerns go into the queue of a controller after a while.
+type wakeup[T comparable] struct {
+	about T
+	into  Requests
+	after time.Duration
+}
+
+// New returns a queue. What find returns is woken even if it comes with an error, after which the lookup is repeated.
+func New[T comparable](find func(context.Context, T) ([]reconcile.Request, error)) *Queue[T] {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[wakeup[T]](firstRetry, slowestRetry)
+	return &Queue[T]{find, workqueue.NewTypedRateLimitingQueue(limiter)}
+}
+
+// Add has those whom it concerns put into the queue of a controller, that long after they are found. It never waits.
+func (q *Queue[T]) Add(about T, into Requests, after time.Duration) {
+	q.due.Add(wakeup[T]{about, into, after})
+}
+
+// Run finds whom to wake until the context ends.
+func (q *Queue[T]) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for q.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	q.due.ShutDown()
+	all.Wait()
+	return nil
+}
+
+func (q *Queue[T]) next(ctx context.Context) bool {
+	one, ended := q.due.Get()
+	if ended || ctx.Err() != nil {
+		return false
+	}
+	defer q.due.Done(one)
+	found, err := q.find(ctx, one.about)
+	for _, request := range found {
+		one.into.AddAfter(request, one.after)
+	}
+	if err == nil {
+		q.due.Forget(one)
+		return true
+	}
+	if ctx.Err() == nil {
+		log.FromContext(ctx).Error(err, "It is not known yet whom an event concerns: it is looked up again")
+		q.due.AddRateLimited(one)
+	}
+	return true
+}
