@@ -142,10 +142,23 @@ func (r *podMarks) coveredBy(ctx context.Context, key types.NamespacedName) ([]*
 		return nil, err
 	}
 	pods, _, err := r.cover.Pods(ctx, b)
-	if apierrors.IsNotFound(err) {
-		return pods, nil // it has no target
+	if lasts(b.Spec.TargetReference, err) {
+		return pods, nil
 	}
 	return pods, err
+}
+
+// lasts reports whether an error about the pods of a budget says that its target is not there, or is of a kind that cannot be
+// read. Pods that come later wake themselves, and the passes over a budget wake the pods of kinds that may select others.
+func lasts(target *v1beta1.TargetReference, err error) bool {
+	switch {
+	case apierrors.IsNotFound(err):
+		return true
+	case err == nil || target == nil:
+		return false
+	}
+	_, unreadable := cover.Unreadable(target, nil, err)
+	return unreadable && cover.MaySelect(cover.KindOf(target))
 }
 
 // unlike returns the covered pods that have not the mark, and the marked ones that are not covered.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,4 +72,27 @@ func TestPodsAreMarkedAnewWhereTheMarkIsAnother(t *testing.T) {
 		names = append(names, p.Name)
 	}
 	assert.ElementsMatch(t, []string{"new", "others", "left"}, names)
+}
+
+// A target that cannot be read for long has a condition: it is not asked for again and again.
+func TestLookupsThatAreRepeated(t *testing.T) {
+	crew := &v1beta1.TargetReference{APIVersion: "example.com/v1", Kind: "Crew", Name: "web"}
+	deployment := &v1beta1.TargetReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	absent := apierrors.NewNotFound(schema.GroupResource{Resource: "crews"}, "web")
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "crews"}, "web", nil)
+	slow := apierrors.NewTimeoutError("too slow", 1)
+	for name, test := range map[string]struct {
+		target *v1beta1.TargetReference
+		err    error
+		lasts  bool
+	}{
+		"no error":                          {crew, nil, false},
+		"no target":                         {deployment, absent, true},
+		"a kind that must not be read":      {crew, forbidden, true},
+		"a kind that the roles allow":       {deployment, forbidden, false},
+		"a server that is slow":             {crew, slow, false},
+		"a server that is slow, a selector": {nil, slow, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.lasts, lasts(test.target, test.err)) })
+	}
 }
