@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/marks"
+	"github.com/flotilla-project/flotilla/budget/internal/openkruise"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget"
 )
 
@@ -134,7 +135,23 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return fmt.Errorf("set up marks of namespaces: %w", err)
 	}
+	if err := watchOpenKruise(env); err != nil {
+		return err
+	}
 	return forgetRefusals(ctx, env)
+}
+
+// watchOpenKruise has the leader tell while OpenKruise answers for budgets, too.
+func watchOpenKruise(env *manager.Environment) error {
+	const part = "openkruise"
+	live, err := env.APIReader(part)
+	if err != nil {
+		return fmt.Errorf("make a reader of the webhooks of OpenKruise: %w", err)
+	}
+	if err := env.Manager.Add(&openkruise.Watch{Live: live, Clock: env.Clock, Log: env.Log.WithName(part)}); err != nil {
+		return fmt.Errorf("look for OpenKruise: %w", err)
+	}
+	return nil
 }
 
 // sharedLedger returns the ledger, which the controller and the webhooks of a process share.

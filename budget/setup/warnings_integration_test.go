@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/openkruise"
 )
 
 // What a budget probably does not mean is told when it is made.
@@ -55,6 +57,30 @@ func TestUsersAreWarned(t *testing.T) {
 			})
 		})
 	}
+}
+
+// OpenKruise writes the same status, and refuses by its own count.
+func TestUsersAreWarnedOfOpenKruise(t *testing.T) {
+	a := givenApp(t, serve(t, features.Defaults()), 1)
+	c, warnings := env.Warned(t)
+	none := admissionv1.SideEffectClassNone
+	require.NoError(t, a.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "kruise-validating-webhook-configuration"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "vpodunavailablebudget.kb.io", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "kruise-system", Name: "kruise-webhook-service"}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{"policy.kruise.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podunavailablebudgets"}},
+			}},
+			MatchConditions: []admissionv1.MatchCondition{{Name: "nobody", Expression: "false"}}, // it does not run here
+		}},
+	}))
+	await.Until(t, func(check *assert.CollectT) {
+		warnings.Heard()
+		require.NoError(check, c.Create(t.Context(), newBudget(a.namespace), client.DryRunAll))
+		assert.Contains(check, warnings.Heard(), openkruise.Trouble)
+	})
 }
 
 // A budget with a selector beside one with a target: what both cover shows in the pods.

@@ -73,17 +73,16 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{Copy: env.Options.DisableNoDeepCopy})
 	s.covers = cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
+	limited := limitedReader{Reader: live, limiter: rate.NewLimiter(readsPerSecond, readsAtOnce)}
 	pods := budgetadmission.Pods{
-		Cover:  s.covers,
-		Ledger: shared,
-		Live:   limitedReader{Reader: live, limiter: rate.NewLimiter(readsPerSecond, readsAtOnce)},
-		Gates:  env.Options.FeatureGates, Refused: refused,
+		Cover: s.covers, Ledger: shared, Live: limited,
+		Gates: env.Options.FeatureGates, Refused: refused,
 	}
 	on := isOn(env) && env.Options.FeatureGates.Enabled(features.PodWebhook)
 	return manager.Webhooks{
 		Mutating: []coreadmission.Endpoint{orAllow(on, pods.Marking())},
 		Validating: []coreadmission.Endpoint{
-			budgetadmission.Budgets{Cover: s.covers, Gates: env.Options.FeatureGates}.Validating(),
+			budgetadmission.Budgets{Cover: s.covers, Live: limited, Gates: env.Options.FeatureGates}.Validating(),
 			orAllow(on, pods.Validating()),
 		},
 		Converting: coreadmission.Converting(conversion.Convert),

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
@@ -21,6 +22,8 @@ import (
 type Budgets struct {
 	// Cover reads budgets, and what they cover and name, to warn of what is probably not meant.
 	Cover cover.Reader
+	// Live tells whether OpenKruise answers for budgets, too.
+	Live  client.Reader
 	Gates features.Set
 }
 
@@ -52,6 +55,7 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	}
 	if req.Old == nil {
 		found.Warnings = append(found.Warnings, w.warnOfNamespace(ctx, req.Namespace)...)
+		found.Warnings = append(found.Warnings, w.warnOfOpenKruise(ctx)...)
 	}
 	errs, warnings := Compare(req.New, req.Old, others)
 	if req.Old == nil && len(errs)+len(warnings) == 0 && len(others) > 0 {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/openkruise"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -67,6 +68,16 @@ func (w Budgets) warnOfNamespace(ctx context.Context, name string) []string {
 		return []string{"namespace " + name + " is never guarded: the budget counts its pods there and refuses nothing"}
 	}
 	return nil
+}
+
+// warnOfOpenKruise tells of another operator of budgets. What cannot be found out in time is nothing to warn of.
+func (w Budgets) warnOfOpenKruise(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
+	defer cancel()
+	if answers, err := openkruise.Answers(ctx, w.Live); err != nil || !answers {
+		return nil
+	}
+	return []string{openkruise.Trouble}
 }
 
 // warnOfOverlap names another budget that covers a pod of a new one. What cannot be found out in time is nothing to warn

@@ -1,0 +1,2 @@
+// Package openkruise finds out whether OpenKruise answers for budgets in the same cluster, and tells users.
+package openkruise
