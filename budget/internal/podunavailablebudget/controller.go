@@ -3,7 +3,6 @@ package podunavailablebudget
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,8 +26,7 @@ type reconciler struct {
 	*base.Controller
 	cover      cover.Reader
 	memory     *memory.Objects[remembered]
-	overlap    func(context.Context, *v1beta1.PodUnavailableBudget, []*corev1.Pod) (other, pod string, err error)
-	compared   *memory.Objects[time.Time] // when overlap was asked last
+	overlaps   *overlaps
 	workloads  *workloads
 	meter      meter
 	isComplete func(namespace string) bool
@@ -55,10 +53,10 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	if err != nil {
 		return base.Pass{}, err
 	}
+	again := r.overlaps.compare(&snap)
 	todo := plan.Compute(snap)
-	if snap.SharedUnknown {
-		last, _ := r.compared.Get(memory.KeyOf(b))
-		todo.RequeueWithin(max(untilCompared(last, snap.Now), batch))
+	if again > 0 {
+		todo.RequeueWithin(again)
 	}
 	if len(snap.Workloads) == 0 || drifts(snap.Workloads) || !r.workloads.sees(key) {
 		todo.RequeueWithin(recheck)

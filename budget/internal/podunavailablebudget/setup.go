@@ -32,8 +32,6 @@ const (
 	recheck = 30 * time.Second
 	// loading is how often it is looked whether the cache has the pods of a namespace that has just got its first budget.
 	loading = 100 * time.Millisecond
-	// comparePause is how often a budget is compared with the others of its namespace at most.
-	comparePause = 5 * time.Second
 )
 
 // Options describe the controller.
@@ -62,11 +60,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	o.Cover.Cache = b.Reader
 	r := &reconciler{
-		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, overlap: o.Cover.Overlap,
-		compared: &memory.Objects[time.Time]{}, workloads: newWorkloads(mgr, o.Cover.Targets.Caches),
+		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, overlaps: newOverlaps(find(o.Cover)),
+		workloads:  newWorkloads(mgr, o.Cover.Targets.Caches),
 		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
 	}
-	b.AddMemories(r.memory, r.compared, r.workloads, r.meter)
+	b.AddMemories(r.memory, r.overlaps.asked, r.overlaps.found, r.workloads, r.meter)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
 		return fmt.Errorf("add the watches of workloads: %w", err)
 	}
@@ -76,11 +74,18 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(manager.RunnableFunc(pods.Run)); err != nil {
 		return fmt.Errorf("add the events of pods: %w", err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(r.overlaps.due.Run)); err != nil {
+		return fmt.Errorf("add the comparison of budgets: %w", err)
+	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.PodUnavailableBudget{}).
 		Watches(&v1beta1.PodUnavailableBudget{}, neighbours(b.Reader)).
 		Watches(&corev1.Pod{}, podEvents(pods)).
+		WatchesRawSource(source.Func(func(_ context.Context, q wakeups.Requests) error {
+			r.overlaps.into = q
+			return nil
+		})).
 		WatchesRawSource(source.Channel(r.workloads.edited, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(r.workloads.changed, later(republished))).
 		WithOptions(o.Options(workers)).

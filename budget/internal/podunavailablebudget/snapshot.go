@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
@@ -33,27 +31,8 @@ func (r *reconciler) snapshot(ctx context.Context, b *v1beta1.PodUnavailableBudg
 	if err != nil {
 		return s, err
 	}
-	r.compare(ctx, &s)
 	return s, r.look(ctx, &s, key)
 }
-
-// compare finds out whether another budget covers one of the pods, unless that was done a moment ago. It costs as much as the
-// namespace has budgets, and no grant depends on it.
-func (r *reconciler) compare(ctx context.Context, s *plan.Snapshot) {
-	last, _ := r.compared.Get(memory.KeyOf(s.Budget))
-	if s.SharedUnknown = untilCompared(last, s.Now) > 0; s.SharedUnknown {
-		return
-	}
-	var err error
-	if s.Shared, s.SharedPod, err = r.overlap(ctx, s.Budget, s.Pods); err != nil {
-		log.FromContext(ctx).Error(err, "It is not known whether another budget covers the same pods", "budget", client.ObjectKeyFromObject(s.Budget))
-		s.SharedUnknown = true
-	}
-	r.compared.Set(memory.KeyOf(s.Budget), s.Now)
-}
-
-// untilCompared returns how long it is until a budget is compared with others again, if it was last compared then.
-func untilCompared(last, now time.Time) time.Duration { return max(0, last.Add(comparePause).Sub(now)) }
 
 // readWorkloads reads the pods of the budget and what they belong to, and has its changes bring further passes.
 func (r *reconciler) readWorkloads(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
