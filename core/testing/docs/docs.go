@@ -19,10 +19,15 @@ type Page struct {
 	text string
 }
 
-// Feature is the page of a feature, such as cloneset. It skips the test as File does.
-func Feature(t testing.TB, name string) Page {
+// Feature is the page of a feature, such as cloneset, followed by pages that features share, such as reference/conditions.
+// It skips the test as File does.
+func Feature(t testing.TB, name string, shared ...string) Page {
 	t.Helper()
-	return Page{t, string(File(t, "docs/features/"+name+".md"))}
+	text := File(t, "docs/features/"+name+".md")
+	for _, page := range shared {
+		text = append(text, File(t, "docs/"+page+".md")...)
+	}
+	return Page{t, string(text)}
 }
 
 // File is a file of the repository, such as daemon/config/webhook/mutating.yaml. It skips the test where there is no
