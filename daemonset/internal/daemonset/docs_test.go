@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/setup"
 )
 
-// Users look up in the feature's page what conditions, events and the command line say.
+// Users look up in the feature's page, and in those that workloads share, what conditions, events and the command line say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	page := docs.Feature(t, "daemonset")
+	page := docs.Feature(t, "daemonset", "concepts/in-place-updates", "reference/conditions")
 	page.Names(frame.Reasons, failures.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
 
 	operator := setup.Operator()

@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/setup"
 )
 
-// Users look up in the feature's page what conditions, events and the command line say.
+// Users look up in the feature's page, and in those that workloads share, what conditions, events and the command line say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	page := docs.Feature(t, "statefulset")
+	page := docs.Feature(t, "statefulset", "concepts/in-place-updates", "reference/conditions")
 	page.Names(frame.Reasons, failures.Reasons, plan.Reasons, v1beta1.ConditionTypes, v1beta1.Reasons)
 
 	operator := setup.Operator()

@@ -7,11 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestExamplesOfThePage(t *testing.T) {
+// The pages that all workloads share have examples of CloneSets.
+func TestExamplesOfThePages(t *testing.T) {
 	t.Parallel()
 	namespace := world.Namespace(t)
 	world.NoPods(t, namespace)
-	world.Examples(t, namespace, "../../../docs/features/cloneset.md", "clone")
+	for _, page := range []string{
+		"features/cloneset", "concepts/in-place-updates", "guides/restart-containers", "guides/resize-in-place", "reference/lifecycle-hooks",
+	} {
+		world.Examples(t, namespace, "../../../docs/"+page+".md", "clone")
+	}
 	out, err := world.ApplyExample(t, namespace, "clone", "# patch web\nspec:\n  misspelt: true\n")
 	require.NoError(t, err, out)
 	assert.Contains(t, out, `Warning: unknown field "spec.misspelt"`, "a patch with a mistake is noticed")

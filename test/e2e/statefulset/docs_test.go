@@ -2,10 +2,12 @@ package statefulset
 
 import "testing"
 
-// Every example of the page is applied unchanged.
-func TestExamplesOfThePage(t *testing.T) {
-	givenGrowingClaims(t) // one example of the page needs it
+// Every example of the pages is applied unchanged.
+func TestExamplesOfThePages(t *testing.T) {
+	givenGrowingClaims(t) // one example of volumes needs it
 	namespace := world.Namespace(t)
 	world.NoPods(t, namespace)
-	world.Examples(t, namespace, "../../../docs/features/statefulset.md", "asts")
+	for _, page := range []string{"features/statefulset", "guides/statefulset-volumes"} {
+		world.Examples(t, namespace, "../../../docs/"+page+".md", "asts")
+	}
 }

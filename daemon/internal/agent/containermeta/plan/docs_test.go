@@ -8,5 +8,5 @@ import (
 
 // Users look up in the page of in-place updates what events of the agent say.
 func TestThePageExplainsEveryReason(t *testing.T) {
-	docs.Feature(t, "cloneset").Names(Reasons)
+	docs.Feature(t, "cloneset", "concepts/in-place-updates").Names(Reasons)
 }
