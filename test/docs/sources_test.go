@@ -35,7 +35,7 @@ func sources(t *testing.T) []source {
 
 var parsed = sync.OnceValues(func() (found []source, err error) {
 	files := token.NewFileSet()
-	return found, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -53,6 +53,7 @@ var parsed = sync.OnceValues(func() (found []source, err error) {
 		found = append(found, source{tree, filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))})
 		return err
 	})
+	return found, err
 })
 
 // gap stands for the parts of a text that only a running program knows.
