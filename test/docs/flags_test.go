@@ -19,9 +19,6 @@ import (
 
 const flagsPage = "docs/reference/flags.md"
 
-// managers are the modules that have one.
-var managers = []string{"budget", "cloneset", "daemon", "daemonset", "jobs", "spread", "statefulset"}
-
 // ofFlag are the methods of a flag set that define a flag.
 var ofFlag = regexp.MustCompile(`^(String|StringSlice|StringArray|Bool|Int|Int8|Int32|Int64|Float32|Float64|Duration)?(Var)?P?$`)
 
@@ -194,7 +191,7 @@ func TestFlagsAreThoseOfTheCode(t *testing.T) {
 	workers := flagsIn(t, "core/frame")[gap+"-workers"] // the feature is before the hyphen
 	require.NotEmpty(t, workers)
 	own, of := map[string]definition{}, map[string][]string{}
-	for _, feature := range managers {
+	for _, feature := range managers(t) {
 		flags := flagsIn(t, feature+"/setup")
 		if usesFrame(t, feature) {
 			flags[feature+"-workers"] = workers
@@ -209,6 +206,18 @@ func TestFlagsAreThoseOfTheCode(t *testing.T) {
 	for name, row := range rows {
 		assert.Equal(t, strings.Join(of[name], ", "), row[1], "managers of %s", name)
 	}
+}
+
+// managers returns the modules that have one.
+func managers(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "*", "setup"))
+	require.NoError(t, err)
+	for i, folder := range found {
+		found[i] = filepath.Base(filepath.Dir(folder))
+	}
+	require.Greater(t, len(found), 5)
+	return found
 }
 
 // usesFrame reports whether the manager is one of a kind of workload.
@@ -230,7 +239,7 @@ func usesFrame(t *testing.T, feature string) bool {
 func gatesOfTheCode(t *testing.T) (defaults map[string]string, readers map[string][]string) {
 	t.Helper()
 	defaults, readers = map[string]string{}, map[string][]string{}
-	named := map[string]string{}
+	named, all := map[string]string{}, managers(t)
 	for _, file := range sources(t) {
 		if path.Dir(file.path) == "core/operator/features" {
 			for name, values := range constants([]source{file}, func(source) bool { return true }) {
@@ -255,7 +264,7 @@ func gatesOfTheCode(t *testing.T) (defaults map[string]string, readers map[strin
 				return true
 			})
 			continue
-		case isSetup && slices.Contains(managers, reader):
+		case isSetup && slices.Contains(all, reader):
 		case file.path == "daemon/internal/agent/options.go":
 			reader = "agent"
 		default:
