@@ -58,17 +58,22 @@ func TestTroubleshootingQuotesTheCode(t *testing.T) {
 	}
 }
 
-// The page has every reason of a wait or a failure, and every one for which flotilla explain has a remedy.
+// The page has every reason of a wait or a failure, every message that is a constant beside them, and every reason for which
+// flotilla explain has a remedy.
 func TestTroubleshootingHasTheReasons(t *testing.T) {
-	listed := map[string]bool{}
-	for _, quote := range quotes(t, troubleshooting) {
+	listed, found := map[string]bool{}, quotes(t, troubleshooting)
+	for _, quote := range found {
 		listed[quote] = true
 	}
+	together := strings.Join(found, "\x00")
 	all := sources(t)
 	reasons := 0
-	for name, values := range constants(all, func(s source) bool { return path.Base(s.path) == "reasons.go" }) {
+	for name, values := range constants(all, func(s source) bool { return path.Base(s.path) == "reasons.go" || path.Base(s.path) == "messages.go" }) {
 		for _, value := range values {
-			if ofTrouble.MatchString(name) && !strings.Contains(value, " ") {
+			switch {
+			case strings.Contains(value, " "):
+				assert.True(t, !strings.HasPrefix(name, "Message") || strings.Contains(together, value), "message %q (%s)", value, name)
+			case ofTrouble.MatchString(name):
 				reasons++
 				assert.True(t, listed[value], "reason %s (%s)", value, name)
 			}
