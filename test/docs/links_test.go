@@ -93,6 +93,37 @@ func exists(file string) bool {
 	return err == nil
 }
 
+// far is how many links a reader follows at most from the README of the repository to the page with an answer.
+const far = 2
+
+// Who looks for an answer gives up after a few links. Decisions are for developers.
+func TestAnswersAreNear(t *testing.T) {
+	all := pages(t)
+	const start = "README.md"
+	clicks, waiting := map[string]int{start: 0}, []string{start}
+	for len(waiting) > 0 {
+		name := waiting[0]
+		waiting = waiting[1:]
+		for _, target := range all[name].links {
+			file, _, _ := strings.Cut(target, "#")
+			to := path.Join(path.Dir(name), file)
+			if _, known := clicks[to]; known || file == "" || len(all[to].links)+len(all[to].anchors) == 0 {
+				continue
+			}
+			clicks[to] = clicks[name] + 1
+			waiting = append(waiting, to)
+		}
+	}
+	for name := range all {
+		folder := path.Dir(name)
+		if !strings.HasPrefix(folder, "docs/") || folder == "docs/decisions" {
+			continue
+		}
+		n, reached := clicks[name]
+		assert.True(t, reached && n <= far, "%s is %d links away from %s", name, n, start)
+	}
+}
+
 func TestEveryPageIsReachedFromTheIndex(t *testing.T) {
 	all := pages(t)
 	const index = "docs/README.md"
