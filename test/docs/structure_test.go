@@ -3,6 +3,7 @@ package docs
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,4 +81,25 @@ func text(t *testing.T, name string) string {
 	read, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	require.NoError(t, err)
 	return string(read)
+}
+
+// A reader comes from a search, with the kind in hand, and must know what to install.
+func TestPagesOfKindsNameTheFeatureToInstall(t *testing.T) {
+	line := regexp.MustCompile("(?m)^\\[Install\\]\\(\\.\\./install\\.md\\) features? (.*)\\.$")
+	read := 0
+	for name := range pages(t) {
+		if !strings.HasPrefix(name, "docs/features/") {
+			continue
+		}
+		read++
+		found := line.FindStringSubmatch(text(t, name))
+		if !assert.NotEmpty(t, found, "%s does not name the feature to install", name) {
+			continue
+		}
+		for feature := range strings.SplitSeq(found[1], " and ") {
+			feature = strings.Trim(feature, "`")
+			assert.True(t, exists(filepath.Join(root, feature, "config", "feature.yaml")), "%s: there is no feature %s", name, feature)
+		}
+	}
+	assert.Greater(t, read, 10)
 }
