@@ -76,7 +76,7 @@ func (p *pass) inspectClaims(o podstate.State, updated bool) claimState {
 		switch {
 		case !sameKind(claim, t):
 			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
-				"claim %s differs from its template in more than its size; delete it to have it made anew", claim.Name)}
+				"claim %s differs from its template in more than its size; to have it made anew, save its data and delete it", claim.Name)}
 		case bound && isSmallerThanTemplate(claim, t):
 			if trouble := p.cannotGrow(claim, t); trouble != nil {
 				s.problem = trouble

@@ -218,7 +218,7 @@ func TestClaimsThatCannotGrowHoldUpNoPod(t *testing.T) {
 	}{
 		"not expandable": {"fixed", "fixed", "FailedResize", "storage class fixed does not support volume expansion"},
 		"no such class":  {"none", "none", "FailedResize", "storage class none does not exist"},
-		"another class":  {"big", "fixed", "FailedUpdatePVC", "delete it to have it made anew"},
+		"another class":  {"big", "fixed", "FailedUpdatePVC", "to have it made anew, save its data and delete it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := resizing(t, 2, func(s *v1beta1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &row.template })
