@@ -116,7 +116,7 @@ func added(without, with string) string {
 
 // The rules of the component are those of the page of alerts.
 func TestTheComponentRaisesTheAlertsOfTheDocs(t *testing.T) {
-	alerts, err := os.ReadFile(filepath.Join("..", "..", "docs", "alerts.yaml"))
+	alerts, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "alerts.yaml"))
 	require.NoError(t, err)
 	file := filepath.Join("..", "components", "prometheus", "rules.yaml")
 	present, err := os.ReadFile(file)

@@ -110,7 +110,7 @@ func TestDrainWaitsForBudgetsAndAsksBeforeItDestroys(t *testing.T) {
 
 // A reader can type every command of the page.
 func TestEveryCommandOfThePageRuns(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "rollouts.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "rollouts.md"))
 	require.NoError(t, err)
 	w := newWorld(t)
 	_, err = w.client.Core.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})

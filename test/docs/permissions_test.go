@@ -91,7 +91,7 @@ func TestPermissionsAreThoseOfTheRoles(t *testing.T) {
 		}
 		return all
 	}
-	_, table, found := strings.Cut(text(t, "docs/security.md"), "| creates or deletes | changes only |\n|---|---|---|\n")
+	_, table, found := strings.Cut(text(t, "docs/concepts/security.md"), "| creates or deletes | changes only |\n|---|---|---|\n")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	got := map[string]written{}

@@ -14,7 +14,7 @@ import (
 // Tags are made in a work tree without changes, after the release was built in it: what the page and the workflow write there
 // is no change.
 func TestWhatAReleaseWritesIsNoChange(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "releasing.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "contributing", "releasing.md"))
 	require.NoError(t, err)
 	workflow, err := os.ReadFile(filepath.Join(root, ".github", "workflows", "release.yaml"))
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// dashboard is what these tests read of docs/dashboard.json.
+// dashboard is what these tests read of docs/operate/dashboard.json.
 type dashboard struct {
 	Templating struct {
 		List []struct {
@@ -33,7 +33,7 @@ type panel struct {
 
 func readDashboard(t *testing.T) (d dashboard, text string) {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join("..", "..", "docs", "dashboard.json"))
+	file, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "dashboard.json"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(file, &d))
 	require.NotEmpty(t, d.Panels)
@@ -43,7 +43,7 @@ func readDashboard(t *testing.T) (d dashboard, text string) {
 // labelsOf returns the labels of each metric of the page, and the labels that a scrape adds.
 func labelsOf(t *testing.T) map[string][]string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "metrics.md"))
 	require.NoError(t, err)
 	labels := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*)\\|").FindAllStringSubmatch(string(page), -1) {

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documented returns the metrics that the tables of docs/metrics.md name.
+// documented returns the metrics that the tables of docs/reference/metrics.md name.
 func documented(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "metrics.md"))
 	require.NoError(t, err)
 	var names []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1) {
@@ -35,12 +35,12 @@ func TestTheRowsOfMetricsAreThoseOfTheCode(t *testing.T) {
 	registered := metricsOfTheCode(t)
 	names := documented(t)
 	for metric := range registered {
-		assert.Contains(t, names, metric, "docs/metrics.md says nothing of it")
+		assert.Contains(t, names, metric, "docs/reference/metrics.md says nothing of it")
 	}
 	for _, metric := range names {
-		assert.True(t, registered[metric] != nil || !ours(metric), "docs/metrics.md tells of %s, which is not registered", metric)
+		assert.True(t, registered[metric] != nil || !ours(metric), "docs/reference/metrics.md tells of %s, which is not registered", metric)
 	}
-	file := filepath.Join("..", "..", "docs", "metrics.md")
+	file := filepath.Join("..", "..", "docs", "reference", "metrics.md")
 	page, err := os.ReadFile(file)
 	require.NoError(t, err)
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*?) ?\\| .* \\|$")
@@ -71,7 +71,7 @@ func askedFor(expression string) []string {
 }
 
 func TestAlertsAskForMetricsOfThePage(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "alerts.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "alerts.yaml"))
 	require.NoError(t, err)
 	var rules struct {
 		Groups []struct {
@@ -86,7 +86,7 @@ func TestAlertsAskForMetricsOfThePage(t *testing.T) {
 		} `json:"groups"`
 	}
 	require.NoError(t, yaml.UnmarshalStrict(text, &rules))
-	runbooks, err := os.ReadFile(filepath.Join("..", "..", "docs", "runbooks.md"))
+	runbooks, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "runbooks.md"))
 	require.NoError(t, err)
 	names := documented(t)
 	for _, group := range rules.Groups {
@@ -99,7 +99,7 @@ func TestAlertsAskForMetricsOfThePage(t *testing.T) {
 			assert.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 			assert.NotEmpty(t, rule.Annotations["description"], rule.Alert)
 			assert.Contains(t, string(runbooks), "\n## "+rule.Alert+"\n", "what is to be done?")
-			assert.Equal(t, "https://github.com/flotilla-project/flotilla/blob/main/docs/runbooks.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
+			assert.Equal(t, "https://github.com/flotilla-project/flotilla/blob/main/docs/operate/runbooks.md#"+strings.ToLower(rule.Alert), rule.Annotations["runbook_url"])
 			assert.Equal(t, strings.Count(rule.Expr, "("), strings.Count(rule.Expr, ")"), rule.Alert)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // The fields that kube-state-metrics is configured to read exist in the kind's schema.
 func TestStateMetricsReadWhatTheKindsHave(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "state-metrics.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "state-metrics.yaml"))
 	require.NoError(t, err)
 	type gauge struct {
 		Path           []string            `json:"path"`

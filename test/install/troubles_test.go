@@ -14,7 +14,7 @@ import (
 // The page of problems that users of OpenKruise have reported names the tests that prove the behaviour here.
 func TestEveryTroubleNamesATestThatExists(t *testing.T) {
 	const root = "../.."
-	page, err := os.ReadFile(filepath.Join(root, "docs", "troubles.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "contributing", "troubles.md"))
 	require.NoError(t, err)
 	reference := regexp.MustCompile("`([^`\\s:]+_test\\.go):(Test\\w+)`")
 	rest := reference.ReplaceAllString(string(page), "")

@@ -83,7 +83,7 @@ func startPrometheus(t *testing.T, f fleet, further ...string) prometheus {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 
-	docs := filepath.Join(root, "docs")
+	docs := filepath.Join(root, "docs", "operate")
 	arguments := append([]string{"-rules", filepath.Join(docs, "alerts.yaml"), "-dashboard", filepath.Join(docs, "dashboard.json")}, further...)
 	for feature, m := range f {
 		arguments = append(arguments, feature+"="+m.Metrics)

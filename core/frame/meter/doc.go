@@ -3,5 +3,5 @@
 // unavailable and in trouble and what it waits for.
 //
 // Values of labels come from closed sets, but for the namespace and the name of a workload: the series of a workload
-// end with it. docs/metrics.md names all of them.
+// end with it. docs/reference/metrics.md names all of them.
 package meter

@@ -109,7 +109,7 @@ func (d *demo) spareOthers(ctx context.Context) error {
 		return fmt.Errorf("list the CRDs: %w", err)
 	}
 	if found := foreign(string(out)); len(found) > 0 {
-		return fmt.Errorf("somebody else's CRDs are there, %s: docs/takeover.md tells how to take over from OpenKruise", strings.Join(found, ", "))
+		return fmt.Errorf("somebody else's CRDs are there, %s: docs/migrate/takeover.md tells how to take over from OpenKruise", strings.Join(found, ", "))
 	}
 	label, value, _ := strings.Cut(ofDemo, "=")
 	out, err = d.command(ctx, "get", "namespaces", "--field-selector=metadata.name="+namespace, "-l", label+"!="+value, "-o", "name").Output()

@@ -16,7 +16,7 @@ func TestMetricsOfThePageAreServed(t *testing.T) {
 	set := newSet(world.Namespace(t), 1)
 	givenSet(t, set)
 	served := world.MetricsPage(t, "cloneset")
-	page, err := os.ReadFile("../../../docs/metrics.md")
+	page, err := os.ReadFile("../../../docs/reference/metrics.md")
 	require.NoError(t, err)
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` ").FindAllStringSubmatch(string(page), -1)
 	require.NotEmpty(t, rows)
