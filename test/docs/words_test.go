@@ -64,12 +64,17 @@ func proseOf(text string) string {
 	return target.ReplaceAllString(quoted.ReplaceAllString(text, "X"), "] ")
 }
 
-// breaches returns the measures that a text does not keep, with the words.
+// breaches returns the measures that a page does not keep, with the words.
 func breaches(text string) map[string][]string {
+	return exceeded(measures(), text)
+}
+
+// exceeded returns those of some measures that a text does not keep, with the words.
+func exceeded(all []measure, text string) map[string][]string {
 	text = proseOf(text)
 	thousands := float64(len(word.FindAllString(text, -1))) / 1000
 	found := map[string][]string{}
-	for _, m := range measures() {
+	for _, m := range all {
 		if words := m.words.FindAllString(text, -1); len(words) > int(math.Ceil(m.ceiling*thousands)) {
 			found[m.name] = words
 		}
