@@ -30,7 +30,8 @@ type story struct {
 	byHand    map[string]bool // annotations that a hand has changed since the last update of them
 	annotated time.Duration   // when a hand did so last
 
-	asked   map[string]string // the containers, with their IDs, when the pod got its value of contract.RestartInPlaceAnnotation
+	started map[string]string // the containers, with their IDs, when an update to another value of contract.RestartInPlaceAnnotation began
+	asked   map[string]string // those of the update that gave the pod its value
 	later   sets.Set[string]  // those that are to be restarted for it in a later batch
 	written map[string]string // those whose batch was written, with the IDs that they had then
 }
@@ -184,6 +185,12 @@ func (s *story) write(c *action.PodChange) {
 	s.requireOwnContainers(after)
 	from, to := s.revisions[s.pod.Labels[contract.RevisionLabel]], s.revisions[after.Labels[contract.RevisionLabel]]
 	had := hasAskedFor(s.pod, to.Template)
+	if key := contract.RestartInPlaceAnnotation; from.Template.Annotations[key] != to.Template.Annotations[key] {
+		s.started = map[string]string{}
+		for _, c := range podspec.LongRunning(&s.pod.Spec) {
+			s.started[c.Name] = runningID(s.pod, c.Name)
+		}
+	}
 	s.become(after)
 	if from != to {
 		s.requireRestarts(from.Template, to.Template, had)
@@ -222,12 +229,8 @@ func (s *story) requireOwnContainers(after *corev1.Pod) {
 
 // become is the pod after a write.
 func (s *story) become(after *corev1.Pod) {
-	key := contract.RestartInPlaceAnnotation
-	if after.Annotations[key] != s.pod.Annotations[key] {
-		s.asked = map[string]string{}
-		for _, c := range podspec.LongRunning(&after.Spec) {
-			s.asked[c.Name] = runningID(s.pod, c.Name)
-		}
+	if key := contract.RestartInPlaceAnnotation; after.Annotations[key] != s.pod.Annotations[key] {
+		s.asked = s.started
 	}
 	s.pod = after
 	if before := readPrior(action.NewPodChange(after, at(s.elapsed))); before.grace == nil && before.state != nil {
