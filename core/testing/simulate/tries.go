@@ -9,9 +9,9 @@ import (
 const (
 	triesAtFirst  = 10               // in the first atFirst
 	atFirst       = 10 * time.Second // after a refusal
-	triesAMinute  = 2                // in the long run,
+	triesInStep   = 2                // in triesLongStep in the long run,
 	triesTilCalm  = 6                // which begins after so many
-	triesLongStep = time.Minute
+	triesLongStep = 58 * time.Second // two pauses of half a minute, each a second shorter for what was never tried
 )
 
 // Tries limits how often a writer retries a refused write. Worlds that are not of this package count their refusals
@@ -29,8 +29,8 @@ func (t *Tries) Refused(write string, now time.Time) error {
 	if n := len(all) - 1 - triesAtFirst; n >= 0 && now.Sub(all[n]) < atFirst {
 		return fmt.Errorf("more than %d tries of %s in %s", triesAtFirst, write, atFirst)
 	}
-	if n := len(all) - 1 - triesAMinute; n >= triesTilCalm && now.Sub(all[n]) < triesLongStep {
-		return fmt.Errorf("more than %d tries of %s in %s after %d", triesAMinute, write, triesLongStep, triesTilCalm)
+	if n := len(all) - 1 - triesInStep; n >= triesTilCalm && now.Sub(all[n]) < triesLongStep {
+		return fmt.Errorf("more than %d tries of %s in %s after %d", triesInStep, write, triesLongStep, triesTilCalm)
 	}
 	return nil
 }
