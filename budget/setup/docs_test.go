@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
-// Users look up in the feature's page what budgets and events say.
+// Users look up in the feature's page, and in that of conditions and events, what budgets and events say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	page := docs.Feature(t, "podunavailablebudget")
+	page := docs.Feature(t, "podunavailablebudget", "reference/events")
 	page.Names(plan.Reasons, plan.ConditionTypes, []string{
 		v1beta1.ProtectOperationsAnnotation, v1beta1.ProtectTotalReplicasAnnotation, v1beta1.IgnoredPodSelectorAnnotation,
 		v1beta1.RelatedAnnotation, v1beta1.LegacyRelatedAnnotation, v1beta1.UnavailableLabelPrefix, v1beta1.NamespaceLabel,

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
-// Users look up in the feature's page what events and the log say.
+// Users look up in the feature's page, and in that of conditions and events, what events and the log say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	docs.Feature(t, "container-launch-priority").Names(plan.Reasons)
+	docs.Feature(t, "container-launch-priority", "reference/events").Names(plan.Reasons)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// Users look up in the feature's page what NodeImages and events say.
+// Users look up in the feature's page, and in that of conditions and events, what NodeImages and events say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	page := docs.Feature(t, "nodeimage")
+	page := docs.Feature(t, "nodeimage", "reference/events")
 	page.Names(plan.Reasons, imagepull.Reasons, []string{
 		string(v1beta1.ImageWaiting), string(v1beta1.ImagePulling), string(v1beta1.ImageSucceeded), string(v1beta1.ImageFailed),
 		v1beta1.SecretModesAnnotation, v1beta1.DefaultConfigNamespace,

@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
 
-// Users look up in the feature's page what requests and events say.
+// Users look up in the feature's page, and in that of conditions and events, what requests and events say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	page := docs.Feature(t, "containerrecreaterequest")
+	page := docs.Feature(t, "containerrecreaterequest", "reference/events")
 	page.Names(plan.Reasons, containerstop.Reasons)
 	page.Quotes(plan.Messages, node.Messages)
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
 )
 
-// Users look up in the feature's page what conditions, missed runs and events say.
+// Users look up in the feature's page, and in that of conditions and events, what conditions, missed runs and events say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	docs.Feature(t, "advancedcronjob").Names(plan.Reasons, []string{
+	docs.Feature(t, "advancedcronjob", "reference/events-of-jobs").Names(plan.Reasons, []string{
 		v1beta1.ScheduledAtAnnotation, string(v1beta1.AllowConcurrent), string(v1beta1.ForbidConcurrent), string(v1beta1.ReplaceConcurrent), v1beta1.CronJobScheduling, v1beta1.CronJobLastRunSucceeded,
 	})
 }

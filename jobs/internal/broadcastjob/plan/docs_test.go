@@ -6,9 +6,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/docs"
 )
 
-// Users look up in the feature's page what events and statuses say.
+// Users look up in the feature's page, and in that of conditions and events, what events and statuses say.
 func TestThePageExplainsEveryWord(t *testing.T) {
-	page := docs.Feature(t, "broadcastjob")
+	page := docs.Feature(t, "broadcastjob", "reference/events-of-jobs")
 	page.Names(Reasons)
 	page.Quotes(Messages)
 }

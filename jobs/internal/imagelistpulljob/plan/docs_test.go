@@ -6,9 +6,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/docs"
 )
 
-// The page of the feature explains what users read of it.
+// The page of the feature and that of conditions and events explain what users read of it.
 func TestThePageNamesWhatUsersRead(t *testing.T) {
-	page := docs.Feature(t, "imagelistpulljob")
+	page := docs.Feature(t, "imagelistpulljob", "reference/events-of-jobs")
 	page.Names(Reasons)
 	page.Quotes(Messages)
 }

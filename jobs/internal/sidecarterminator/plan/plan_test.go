@@ -22,7 +22,7 @@ import (
 
 // The page of the feature explains what users read of it.
 func TestThePageNamesWhatUsersRead(t *testing.T) {
-	docs.Feature(t, "sidecarterminator").Names(Reasons)
+	docs.Feature(t, "sidecarterminator", "reference/events-of-jobs").Names(Reasons)
 }
 
 type option = gen.PodOption
