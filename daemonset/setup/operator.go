@@ -33,7 +33,7 @@ func Operator() manager.Operator {
 		CRDs:    []string{"daemonsets.apps.kruise.io"},
 		Flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&s.byScheduler, "assign-pods-by-scheduler", true,
-				"let the default scheduler place pods of DaemonSets; otherwise the operator writes their node itself")
+				"let the default scheduler bind pods of DaemonSets to nodes; if false, the operator sets spec.nodeName")
 			flags.BoolVar(&s.tellAutoscaler, "cluster-autoscaler-daemonset-pods", false,
 				"annotate new pods so that the cluster autoscaler treats them as pods of a DaemonSet")
 		},

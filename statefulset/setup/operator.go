@@ -36,7 +36,7 @@ func Operator() manager.Operator {
 		CRDs:    []string{"statefulsets.apps.kruise.io"},
 		Flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&s.unkeyedFirst, "order-priority-unkeyed-first", false,
-				"update pods with none of the orderPriority keys first instead of last")
+				"update pods without any of the orderPriority keys first instead of last")
 		},
 	}, s.featureGates, statefulset.Workload, webhook)
 }
@@ -60,7 +60,7 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 func webhook(a frame.Admission) (manager.Webhook, error) {
 	live, err := a.APIReader("admission")
 	if err != nil {
-		return nil, fmt.Errorf("make a reader for admission: %w", err)
+		return nil, fmt.Errorf("create a reader for admission: %w", err)
 	}
 	g := a.Options.FeatureGates
 	return admission.NewWebhook(admission.Reader{

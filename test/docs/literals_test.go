@@ -27,11 +27,9 @@ func unexamined() map[string]bool {
 		cloneset
 		core
 		daemon
-		daemonset
 		jobs
 		kustomize
 		spread
-		statefulset
 	`) {
 		all[name] = true
 	}
@@ -40,7 +38,13 @@ func unexamined() map[string]bool {
 
 // verbatim are the texts of OpenKruise that clients compare word for word: they stay as they are.
 func verbatim() []string {
-	return []string{}
+	return []string{
+		"should not be less than 1",
+		"must be no more than 300 seconds",
+		"does not support volume expansion",
+		"may not be set when maxUnavailable is non-zero",
+		"cannot be 0 when maxSurge is 0",
+	}
 }
 
 // breachesOf returns the measures that the texts of a module do not keep, with the words.

@@ -207,16 +207,16 @@ func TestWarnings(t *testing.T) {
 	}{
 		"nothing to say":               {valid(), off, ""},
 		"partitioned scaling":          {valid(scaling, partition), off, ""},
-		"scaling without partition":    {valid(scaling), off, "no effect: spec.scaleStrategy.partitionedScaling without"},
-		"scaling with OnDelete":        {valid(scaling, partition, func(s *set) { s.Spec.UpdateStrategy.Type = v1beta1.OnDeleteStrategyType }), off, "no effect: spec.scaleStrategy"},
+		"scaling without partition":    {valid(scaling), off, "spec.scaleStrategy.partitionedScaling only has an effect with"},
+		"scaling with OnDelete":        {valid(scaling, partition, func(s *set) { s.Spec.UpdateStrategy.Type = v1beta1.OnDeleteStrategyType }), off, "spec.scaleStrategy.partitionedScaling only has an effect"},
 		"reverting":                    {valid(revert, partition), off, ""},
-		"nothing to revert":            {valid(revert), off, "no effect: spec.updateStrategy.rollingUpdate.unselectedNodePolicy without"},
-		"preNormal":                    {valid(func(s *set) { s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: &workload.LifecycleHook{}} }), off, "no effect: spec.lifecycle.preNormal"},
-		"a hook that holds nothing":    {valid(func(s *set) { s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: &workload.LifecycleHook{}} }), off, "no effect: spec.lifecycle.preDelete has neither"},
-		"a surge of host ports":        {valid(hostPort, limits(nil, number(1))), off, "spec.updateStrategy.rollingUpdate.maxSurge: the template takes ports of the host"},
+		"nothing to revert":            {valid(revert), off, "spec.updateStrategy.rollingUpdate.unselectedNodePolicy only has an effect with"},
+		"preNormal":                    {valid(func(s *set) { s.Spec.Lifecycle = &workload.Lifecycle{PreNormal: &workload.LifecycleHook{}} }), off, "spec.lifecycle.preNormal has no effect"},
+		"a hook that holds nothing":    {valid(func(s *set) { s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: &workload.LifecycleHook{}} }), off, "spec.lifecycle.preDelete only has an effect with labelsHandler"},
+		"a surge of host ports":        {valid(hostPort, limits(nil, number(1))), off, "spec.updateStrategy.rollingUpdate.maxSurge: the template uses host ports"},
 		"host ports without surge":     {valid(hostPort), off, ""},
 		"pulling ahead":                {valid(pull), on, ""},
-		"pulling ahead without a gate": {valid(pull), off, "no effect: the settings of image pre-download, because feature gate PreDownloadImageForDaemonSetUpdate of the DaemonSet operator is off"},
+		"pulling ahead without a gate": {valid(pull), off, "image pre-download has no effect: feature gate PreDownloadImageForDaemonSetUpdate of the DaemonSet operator is off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warnings := Warnings(c.set, c.gates, nil)
@@ -243,8 +243,8 @@ func nodes(all, chosen int) []corev1.Node {
 func TestAPartitionThatKeepsBackNoneOfTheSelectedNodesIsToldOf(t *testing.T) {
 	chosen := rolling(func(r *strategy) { r.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"chosen": "yes"}} })
 	keeping := func(p *intstr.IntOrString) func(*set) { return rolling(func(r *strategy) { r.Partition = p }) }
-	const low = "spec.updateStrategy.rollingUpdate.partition: %d is taken off all 10 nodes, of which the selector matches 3; " +
-		"a partition keeps one of these back only if it is above 7"
+	const low = "spec.updateStrategy.rollingUpdate.partition: %d counts from all 10 eligible nodes, and the selector matches 3 of them: " +
+		"a partition keeps selected nodes at the older revision only if it is above 7"
 	for name, c := range map[string]struct {
 		set   *set
 		nodes []corev1.Node

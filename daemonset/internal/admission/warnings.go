@@ -30,24 +30,24 @@ func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates, nodes []corev1.
 		is   bool
 	}{
 		{
-			"no effect: spec.scaleStrategy.partitionedScaling without spec.updateStrategy.rollingUpdate.partition",
+			"spec.scaleStrategy.partitionedScaling only has an effect with spec.updateStrategy.rollingUpdate.partition",
 			spec.ScaleStrategy != nil && spec.ScaleStrategy.PartitionedScaling && !partitioned,
 		},
 		{
-			"no effect: spec.updateStrategy.rollingUpdate.unselectedNodePolicy without selector and partition",
+			"spec.updateStrategy.rollingUpdate.unselectedNodePolicy only has an effect with selector or partition",
 			rolling.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes && rolling.Selector == nil && !partitioned,
 		},
-		{"no effect: spec.lifecycle.preNormal, which DaemonSet does not have", hooks != nil && hooks.PreNormal != nil},
+		{"spec.lifecycle.preNormal has no effect on DaemonSets", hooks != nil && hooks.PreNormal != nil},
 		{
-			"no effect: spec.lifecycle.preDelete has neither labelsHandler nor finalizersHandler",
+			"spec.lifecycle.preDelete only has an effect with labelsHandler or finalizersHandler",
 			hooks != nil && hooks.PreDelete != nil && len(hooks.PreDelete.LabelsHandler)+len(hooks.PreDelete.FinalizersHandler) == 0,
 		},
 		{
-			"spec.updateStrategy.rollingUpdate.maxSurge: the template takes ports of the host, which a second pod on the node would wait for",
+			"spec.updateStrategy.rollingUpdate.maxSurge: the template uses host ports, so the surge pod cannot start while the old pod holds them",
 			!isZero(rolling.MaxSurge) && usesHostPorts(&spec.Template.Spec),
 		},
 		{
-			"no effect: the settings of image pre-download, because feature gate " + string(features.PreDownloadImageForDaemonSetUpdate) +
+			"image pre-download has no effect: feature gate " + string(features.PreDownloadImageForDaemonSetUpdate) +
 				" of the DaemonSet operator is off",
 			asksPreDownload(set) && !featureGates.PreDownload,
 		},
@@ -91,8 +91,8 @@ func lowPartition(set *v1beta1.DaemonSet, nodes []corev1.Node) string {
 	}
 	partition, err := rollout.Scaled("partition", *r.Partition, int32(eligible), rollout.RoundDown)
 	if others := eligible - selected; err == nil && selected > 0 && int(partition) <= others {
-		return fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition: %d is taken off all %d nodes, of which the selector matches %d; "+
-			"a partition keeps one of these back only if it is above %d", partition, eligible, selected, others)
+		return fmt.Sprintf("spec.updateStrategy.rollingUpdate.partition: %d counts from all %d eligible nodes, and the selector matches %d of them: "+
+			"a partition keeps selected nodes at the older revision only if it is above %d", partition, eligible, selected, others)
 	}
 	return ""
 }

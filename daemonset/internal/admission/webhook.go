@@ -74,7 +74,7 @@ func (r Rules) nodes(ctx context.Context, set *v1beta1.DaemonSet) []corev1.Node 
 		return nil
 	}
 	if err := r.Nodes.List(ctx, &list); err != nil {
-		log.FromContext(ctx).V(1).Info("a request is answered without a look at nodes", "error", err)
+		log.FromContext(ctx).V(1).Info("Validated a request without the nodes", "error", err)
 		return nil
 	}
 	return list.Items

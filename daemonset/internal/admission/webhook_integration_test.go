@@ -146,7 +146,7 @@ func testWarnings(t *testing.T, _ client.Client) {
 	t.Helper()
 	c, warnings := env.Warned(t)
 	workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "scaleStrategy: {partitionedScaling: true}"))
-	assert.Contains(t, warnings.Heard(), "no effect: spec.scaleStrategy.partitionedScaling without spec.updateStrategy.rollingUpdate.partition")
+	assert.Contains(t, warnings.Heard(), "spec.scaleStrategy.partitionedScaling only has an effect with spec.updateStrategy.rollingUpdate.partition")
 }
 
 // testExamples applies every example of the feature's page as kubectl does, with strict validation.

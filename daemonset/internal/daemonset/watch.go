@@ -22,7 +22,7 @@ func nodeEvents(reader *fastclient.Reader, eligible *eligibility.Memory) nodes.E
 	return func(ctx context.Context, old, now *corev1.Node, q nodes.Queue) {
 		sets, err := fastclient.All[v1beta1.DaemonSet](ctx, reader, "")
 		if err != nil {
-			log.FromContext(ctx).Error(err, "no DaemonSet is told of a change of a node")
+			log.FromContext(ctx).Error(err, "Failed to list the DaemonSets that a change of a node concerns")
 			return
 		}
 		for _, set := range sets {

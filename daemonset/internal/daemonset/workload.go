@@ -77,7 +77,7 @@ func snapshot(ctx context.Context, seen model.Snapshot[*v1beta1.DaemonSet], know
 	}
 	facts := known.Recall(now)
 	for _, pod := range facts.Strays {
-		log.FromContext(ctx).Info("A pod has neither a node nor an affinity for the name of one: it is left alone", "pod", pod.Name)
+		log.FromContext(ctx).Info("Ignored a pod without a node name and without a node affinity for a single node", "pod", pod.Name)
 	}
 	s := plan.Snapshot{
 		Snapshot: seen, Nodes: make([]plan.Node, len(nodes)), RetryFailedAt: facts.RetryFailedAt, HadPod: facts.HadPod,

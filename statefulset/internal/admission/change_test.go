@@ -110,7 +110,7 @@ func TestV1alpha1LosesNothingUnasked(t *testing.T) {
 	reserved := func(s *set) { s.Spec.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(1)} }
 	errs := texts(Validate(valid(), valid(reserved), Facts{Version: "v1alpha1"}))
 	require.Len(t, errs, 1)
-	assert.Equal(t, "spec.reserveOrdinals: Forbidden: v1alpha1 cannot say reserveOrdinals, and this update would take it away: "+
+	assert.Equal(t, "spec.reserveOrdinals: Forbidden: v1alpha1 cannot say reserveOrdinals, and this update would remove it: "+
 		`keep annotation apps.kruise.io/v1beta1-fields, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to "true"`, errs[0])
 
 	accepted := func(s *set) { s.Annotations = map[string]string{coreconversion.AcceptLossAnnotation: "true"} }
@@ -166,7 +166,7 @@ func TestClaimsThatFollowTheirTemplates(t *testing.T) {
 		{"shrinking where nothing grows", claims(func(data, _ *claim) { resized(data, "1Gi") }), fast(Class{Name: "fast"}), []string{path + "[data].spec.resources.requests.storage: Forbidden: "}},
 		{"shrinking", claims(func(data, _ *claim) { resized(data, "1Gi") }), fast(Class{Name: "fast", Expandable: true}), nil},
 		{"growing without a class", claims(grow), fast(Class{}), nil},
-		{"a class that cannot be read", claims(grow), fast(Class{Err: errors.New("not found")}), []string{path + `[data].spec.storageClassName: Invalid value: "fast": cannot get the storage class: not found`}},
+		{"a class that cannot be read", claims(grow), fast(Class{Err: errors.New("not found")}), []string{path + `[data].spec.storageClassName: Invalid value: "fast": cannot get the StorageClass: not found`}},
 		{
 			"both grow and one cannot", claims(func(data, log *claim) {
 				resized(data, "3Gi")

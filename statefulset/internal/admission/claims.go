@@ -84,7 +84,7 @@ func validateClaimTemplateChange(template, stored *corev1.PersistentVolumeClaim,
 	}
 	switch fact := facts.Classes[template.Name]; {
 	case fact.Err != nil:
-		return field.ErrorList{field.Invalid(path.Child("spec", "storageClassName"), class, fmt.Sprintf("cannot get the storage class: %v", fact.Err))}
+		return field.ErrorList{field.Invalid(path.Child("spec", "storageClassName"), class, fmt.Sprintf("cannot get the StorageClass: %v", fact.Err))}
 	case fact.Name != "" && !fact.Expandable:
 		return field.ErrorList{field.Forbidden(path.Child("spec", "resources", "requests", "storage"),
 			fmt.Sprintf("storage class %s does not support volume expansion", fact.Name))}

@@ -130,7 +130,7 @@ func validateChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList 
 	if facts.Version == v1alpha1.GroupVersion.Version {
 		for _, name := range conversion.Lost(old, set) {
 			errs = append(errs, field.Forbidden(specPath().Child(name),
-				coreconversion.Loss(name+", and this update would take it away", conversion.FieldsAnnotation)))
+				coreconversion.Loss(name+", and this update would remove it", conversion.FieldsAnnotation)))
 		}
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.PodUpdatePolicy == v1beta1.InPlaceOnly {

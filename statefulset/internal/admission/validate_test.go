@@ -53,7 +53,7 @@ func TestIdentity(t *testing.T) {
 		{"a name that no host may have", func(s *set) { s.Name = "web.v2" }, `metadata.name: Invalid value: "web.v2": must not contain dots`},
 		{"a service that cannot be", func(s *set) { s.Spec.ServiceName = "Web" }, spec + `serviceName: Invalid value: "Web": a lowercase RFC 1123 label`},
 		{"a service", func(s *set) { s.Spec.ServiceName = "web" }, ""},
-		{"fields of v1beta1 that cannot be read", func(s *set) { s.Annotations = map[string]string{conversion.FieldsAnnotation: "{"} }, "metadata.annotations[apps.kruise.io/v1beta1-fields]: Invalid value: \"{\": not the fields of v1beta1 that v1alpha1 lacks: "},
+		{"fields of v1beta1 that cannot be read", func(s *set) { s.Annotations = map[string]string{conversion.FieldsAnnotation: "{"} }, "metadata.annotations[apps.kruise.io/v1beta1-fields]: Invalid value: \"{\": must have only the fields that v1alpha1 lacks: "},
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 func Warnings(set, old *v1beta1.StatefulSet, featureGates FeatureGates) []string {
 	warnings := ineffective(&set.Spec, featureGates)
 	if asksPreDownload(set) && !featureGates.PreDownload {
-		warnings = append(warnings, without("the settings of image pre-download", features.PreDownloadImageForInPlaceUpdate))
+		warnings = append(warnings, without("image pre-download", features.PreDownloadImageForInPlaceUpdate))
 	}
 	reserved := specPath().Child("reserveOrdinals")
 	warnings = append(warnings, ordinals.Overlaps(set.Spec.ReserveOrdinals, reserved)...)
@@ -58,7 +58,7 @@ func ineffective(spec *v1beta1.StatefulSetSpec, featureGates FeatureGates) []str
 }
 
 func without(what string, featureGate features.Name) string {
-	return fmt.Sprintf("no effect: %s, because feature gate %s of the StatefulSet operator is off", what, featureGate)
+	return fmt.Sprintf("%s has no effect: feature gate %s of the StatefulSet operator is off", what, featureGate)
 }
 
 // asksPreDownload reports whether the user set any of what image pre-download reads, in a field or an annotation.
@@ -94,7 +94,7 @@ func shrinking(set, old *v1beta1.StatefulSet) []string {
 		template := &set.Spec.VolumeClaimTemplates[i]
 		if shrinks(template, &old.Spec.VolumeClaimTemplates[i]) {
 			path := specPath().Child("volumeClaimTemplates").Key(template.Name)
-			warnings = append(warnings, fmt.Sprintf("%s: existing claims keep their size, only new ones are smaller", path))
+			warnings = append(warnings, fmt.Sprintf("%s: existing PVCs keep their size; only new PVCs are smaller", path))
 		}
 	}
 	return warnings

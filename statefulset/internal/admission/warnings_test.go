@@ -23,19 +23,19 @@ func TestFieldsWhoseGateIsOffAreNamed(t *testing.T) {
 		want   string
 	}{
 		{"start", func(s *set) { s.Spec.Ordinals = &v1beta1.StatefulSetOrdinals{Start: 2} }, func(g *FeatureGates) { g.StartOrdinal = false },
-			"no effect: spec.ordinals, because feature gate StatefulSetStartOrdinal of the StatefulSet operator is off"},
+			"spec.ordinals has no effect: feature gate StatefulSetStartOrdinal of the StatefulSet operator is off"},
 		{"retention", func(s *set) { s.Spec.PersistentVolumeClaimRetentionPolicy.WhenScaled = deletes }, func(g *FeatureGates) { g.AutoDeletePVC = false },
-			"no effect: spec.persistentVolumeClaimRetentionPolicy, because feature gate StatefulSetAutoDeletePVC of the StatefulSet operator is off"},
+			"spec.persistentVolumeClaimRetentionPolicy has no effect: feature gate StatefulSetAutoDeletePVC of the StatefulSet operator is off"},
 		{"resize", func(s *set) { s.Spec.VolumeClaimUpdateStrategy.Type = v1beta1.OnPodRollingUpdate }, func(g *FeatureGates) { g.AutoResizePVC = false },
-			"no effect: spec.volumeClaimUpdateStrategy, because feature gate StatefulSetAutoResizePVCGate of the StatefulSet operator is off"},
+			"spec.volumeClaimUpdateStrategy has no effect: feature gate StatefulSetAutoResizePVCGate of the StatefulSet operator is off"},
 		{"pre-download by a field", rolling(func(r *strategy) {
 			r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: number(2)}
 		}), func(g *FeatureGates) { g.PreDownload = false },
-			"no effect: the settings of image pre-download, because feature gate PreDownloadImageForInPlaceUpdate of the StatefulSet operator is off"},
+			"image pre-download has no effect: feature gate PreDownloadImageForInPlaceUpdate of the StatefulSet operator is off"},
 		{"pre-download by an annotation", func(s *set) {
 			s.Annotations = map[string]string{contract.ImagePreDownloadTimeoutSecondsAnnotation: "9"}
 		}, func(g *FeatureGates) { g.PreDownload = false },
-			"no effect: the settings of image pre-download, because feature gate PreDownloadImageForInPlaceUpdate of the StatefulSet operator is off"},
+			"image pre-download has no effect: feature gate PreDownloadImageForInPlaceUpdate of the StatefulSet operator is off"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestFieldsWhoseGateIsOffAreNamed(t *testing.T) {
 
 func TestShrinkingClaimsAreNamed(t *testing.T) {
 	shrunk := valid(claims(func(data, _ *corev1.PersistentVolumeClaim) { resized(data, "1Gi") }))
-	want := []string{"spec.volumeClaimTemplates[data]: existing claims keep their size, only new ones are smaller"}
+	want := []string{"spec.volumeClaimTemplates[data]: existing PVCs keep their size; only new PVCs are smaller"}
 	assert.Equal(t, want, Warnings(shrunk, valid(claims(nil)), FeatureGates{AutoResizePVC: true}))
 	assert.Empty(t, Warnings(valid(claims(nil)), shrunk, FeatureGates{AutoResizePVC: true}), "growing")
 }

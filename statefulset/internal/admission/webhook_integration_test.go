@@ -149,7 +149,7 @@ volumeClaimTemplates:
 	}
 	require.NoError(t, grow(0))
 	require.ErrorContains(t, grow(1), "spec.volumeClaimTemplates[b].spec.resources.requests.storage: Forbidden: storage class silent does not support volume expansion")
-	require.ErrorContains(t, grow(2), `spec.volumeClaimTemplates[c].spec.storageClassName: Invalid value: "absent": cannot get the storage class: storageclasses.storage.k8s.io "absent" not found`)
+	require.ErrorContains(t, grow(2), `spec.volumeClaimTemplates[c].spec.storageClassName: Invalid value: "absent": cannot get the StorageClass: storageclasses.storage.k8s.io "absent" not found`)
 	class("standard", new(false), map[string]string{defaultClassAnnotation: "true"})
 	require.ErrorContains(t, grow(3), "storage class standard does not support volume expansion", "the default class")
 }
@@ -196,7 +196,7 @@ func testAnnotation(t *testing.T, c client.Client) {
 	set.SetAnnotations(map[string]string{conversion.FieldsAnnotation: `{"spec":{"reserve":1}}`})
 	err := c.Create(t.Context(), set.DeepCopy())
 	assert.True(t, apierrors.IsInvalid(err))
-	require.ErrorContains(t, err, `metadata.annotations[apps.kruise.io/v1beta1-fields]: Invalid value: "{\"spec\":{\"reserve\":1}}": not the fields of v1beta1 that v1alpha1 lacks: unknown field spec.reserve`)
+	require.ErrorContains(t, err, `metadata.annotations[apps.kruise.io/v1beta1-fields]: Invalid value: "{\"spec\":{\"reserve\":1}}": must have only the fields that v1alpha1 lacks: unknown field spec.reserve`)
 
 	set.SetAnnotations(map[string]string{conversion.FieldsAnnotation: `{"spec":{"reserveOrdinals":[2]}}`})
 	require.NoError(t, c.Create(t.Context(), set))
@@ -209,5 +209,5 @@ func testWarnings(t *testing.T, _ client.Client) {
 	t.Helper()
 	c, warnings := env.Warned(t)
 	workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "ordinals: {start: 2}"))
-	assert.Contains(t, warnings.Heard(), "no effect: spec.ordinals, because feature gate StatefulSetStartOrdinal of the StatefulSet operator is off")
+	assert.Contains(t, warnings.Heard(), "spec.ordinals has no effect: feature gate StatefulSetStartOrdinal of the StatefulSet operator is off")
 }

@@ -147,7 +147,7 @@ func jsonNames(of reflect.Type) []string {
 func TestFieldsThatCannotBeReadStayForAdmissionToRefuse(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"no JSON", "{", "unexpected end of JSON input"},
-		{"no object", `{"spec":[]}`, "spec is no object"},
+		{"no object", `{"spec":[]}`, "spec must be an object"},
 		{"a field of both versions", `{"spec":{"replicas":3}}`, "unknown field spec.replicas"},
 		{"another part", `{"metadata":{"name":"x"}}`, "unknown field metadata.name"},
 		{"a misspelt member", `{"spec":{"ordinals":{"begin":3}}}`, `unknown field "spec.ordinals.begin"`},
@@ -170,7 +170,7 @@ func TestTheHubFormHasNoAnnotation(t *testing.T) {
 	hub := &v1beta1.StatefulSet{}
 	assert.Empty(t, Unreadable(hub))
 	hub.Annotations = map[string]string{FieldsAnnotation: `{"spec":{"reserveOrdinals":[1]}}`}
-	assert.Contains(t, Unreadable(hub), "write its fields where v1beta1 has them")
+	assert.Contains(t, Unreadable(hub), "in v1beta1, set the fields themselves")
 }
 
 func TestConvertRefusesWhatItDoesNotKnow(t *testing.T) {

@@ -44,7 +44,7 @@ func read(text string) (conversion.Object, error) {
 	for part, value := range kept {
 		fields, ok := value.(conversion.Object)
 		if !ok {
-			return nil, fmt.Errorf("%s is no object", part)
+			return nil, fmt.Errorf("%s must be an object", part)
 		}
 		for name := range fields {
 			if !slices.Contains(fieldsOf(part), name) {
@@ -67,7 +67,7 @@ func Unreadable(set *v1beta1.StatefulSet) string {
 		return ""
 	}
 	if _, err := read(text); err != nil {
-		return fmt.Sprintf("not the fields of v1beta1 that v1alpha1 lacks: %v", err)
+		return fmt.Sprintf("must have only the fields that v1alpha1 lacks: %v", err)
 	}
-	return "belongs to the v1alpha1 form: write its fields where v1beta1 has them"
+	return "is only read in v1alpha1: in v1beta1, set the fields themselves and remove the annotation"
 }

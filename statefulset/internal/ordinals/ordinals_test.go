@@ -97,7 +97,7 @@ func TestParseNamesTheEntriesItCannotRead(t *testing.T) {
 		"":             `"" is not a valid range`,
 		"1-":           `"1-" is not a valid range`,
 		"1 - 2":        `"1 - 2" is not a valid range`,
-		"0-2147483648": `2147483648 is greater than the greatest ordinal, 2147483647`,
+		"0-2147483648": `2147483648 is greater than the largest ordinal, 2147483647`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			reserved, errs := Parse(entries(7, text), path)

@@ -78,7 +78,7 @@ func parseEntry(entry intstr.IntOrString) (Range, error) {
 	}
 	from, to, ok := strings.Cut(entry.StrVal, "-")
 	if !ok || !isNumber(from) || !isNumber(to) {
-		return Range{}, fmt.Errorf("%q is not a valid range, which is two numbers and a dash, such as \"2-5\"", entry.StrVal)
+		return Range{}, fmt.Errorf("%q is not a valid range: write two numbers and a dash, such as \"2-5\"", entry.StrVal)
 	}
 	first, err := parseOrdinal(from)
 	if err != nil {
@@ -102,7 +102,7 @@ func isNumber(text string) bool {
 func parseOrdinal(digits string) (int32, error) {
 	n, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%s is greater than the greatest ordinal, %d", digits, math.MaxInt32)
+		return 0, fmt.Errorf("%s is greater than the largest ordinal, %d", digits, math.MaxInt32)
 	}
 	return int32(n), nil
 }

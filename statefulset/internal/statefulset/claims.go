@@ -26,7 +26,7 @@ func indexMarks(ctx context.Context, indexer client.FieldIndexer) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("index claims by %s: %w", v1beta1.DeleteWhenScaledAnnotation, err)
+		return fmt.Errorf("index PVCs by %s: %w", v1beta1.DeleteWhenScaledAnnotation, err)
 	}
 	return nil
 }
@@ -35,11 +35,11 @@ func indexMarks(ctx context.Context, indexer client.FieldIndexer) error {
 func claimsOf(ctx context.Context, e *engine.Engine, set *v1beta1.StatefulSet) ([]*corev1.PersistentVolumeClaim, error) {
 	owned, err := fastclient.Owned[corev1.PersistentVolumeClaim](ctx, e.Reader, set.Namespace, set.UID)
 	if err != nil {
-		return nil, fmt.Errorf("list claims: %w", err)
+		return nil, fmt.Errorf("list PVCs: %w", err)
 	}
 	marked, err := fastclient.ByIndex[corev1.PersistentVolumeClaim](ctx, e.Reader, set.Namespace, markIndex, string(set.UID))
 	if err != nil {
-		return nil, fmt.Errorf("list claims by %s: %w", v1beta1.DeleteWhenScaledAnnotation, err)
+		return nil, fmt.Errorf("list PVCs by %s: %w", v1beta1.DeleteWhenScaledAnnotation, err)
 	}
 	claims := slices.Concat(owned, marked)
 	slices.SortFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })

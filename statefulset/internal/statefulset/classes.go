@@ -49,9 +49,9 @@ func (c *classes) fill(ctx context.Context, into cache.Cache) error {
 	defer cancel()
 	switch err := optional.Sync(ctx, into, &storagev1.StorageClass{}); {
 	case errors.Is(err, optional.ErrNotSynced):
-		return errors.New("the cache of storage classes cannot be filled: may the operator list them?")
+		return errors.New("the StorageClasses have yet to be loaded; the operator needs permission to list them (component resize)")
 	case err != nil:
-		return fmt.Errorf("cache storage classes: %w", err)
+		return fmt.Errorf("cache StorageClasses: %w", err)
 	}
 	return nil
 }

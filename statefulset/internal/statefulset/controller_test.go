@@ -307,7 +307,7 @@ func TestUnreadableStorageClassesHoldUpGrowthOnly(t *testing.T) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
 		progressing := conditions.Get(set.Status.Conditions, v1beta1.StatefulSetProgressing)
 		require.NotNil(collect, progressing)
-		assert.Contains(collect, progressing.Message, "the cache of storage classes cannot be filled")
+		assert.Contains(collect, progressing.Message, "the StorageClasses have yet to be loaded")
 	})
 	readable.Store(true)
 	for _, name := range []string{"data-web-1", "data-web-0"} {

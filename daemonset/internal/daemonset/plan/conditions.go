@@ -71,9 +71,9 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	case wait != nil:
 		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: wait.String()}
 	case left.inRange > 0 || left.unserved > 0:
-		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: fmt.Sprintf("%d nodes wait for an available pod, %d for the update", left.unserved, left.inRange)}
+		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: fmt.Sprintf("%d nodes have no available pod, %d nodes are not updated yet", left.unserved, left.inRange)}
 	case left.kept > 0 && onDelete(p.Set):
-		return conditions.Summary{Reason: v1beta1.ReasonOnDelete, Message: fmt.Sprintf("%d pods stay at an older revision until somebody deletes them", left.kept)}
+		return conditions.Summary{Reason: v1beta1.ReasonOnDelete, Message: fmt.Sprintf("%d pods stay at an older revision until you delete them", left.kept)}
 	case left.kept > 0 || left.withheld > 0:
 		return conditions.Summary{Reason: v1beta1.ReasonPartitionReached, Message: partitionMessage(left)}
 	}
@@ -82,9 +82,9 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 
 func completeMessage(left outdatedCount) string {
 	if left.skipped == 0 {
-		return "all pods are as wanted and available"
+		return "all pods are up to date and available"
 	}
-	return fmt.Sprintf("all pods are as wanted and available, but for %d nodes that are not Ready and left out of account", left.skipped)
+	return fmt.Sprintf("all pods are up to date and available; %d NotReady nodes are skipped (unreadyNodePolicy)", left.skipped)
 }
 
 func partitionMessage(left outdatedCount) string {

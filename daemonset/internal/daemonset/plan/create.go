@@ -48,7 +48,7 @@ func (p *pass) createPod(l *place) bool {
 	p.creates.Actions = append(p.creates.Actions, action.Action{
 		Verb: action.Create, Object: o, GeneratedName: true, Reason: "ScaleOut",
 		Message: "revision " + podstate.ShortHash(from.Name) + " on node " + l.name,
-		Event:   &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod: " + o.Name},
+		Event:   &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod " + o.Name},
 	})
 	return true
 }

@@ -21,7 +21,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	deleter.Lifecycle = preDelete(p.Set.Spec.Lifecycle)
 	a := deleter.Delete(o.State, podupdate.DeleteReason{
 		Reason: reason, Message: message,
-		Event: &action.Event{Succeeded: EventDeleted, Failed: EventDeleteFailed, Note: "Deleted pod: " + o.Pod.Name},
+		Event: &action.Event{Succeeded: EventDeleted, Failed: EventDeleteFailed, Note: "Deleted pod " + o.Pod.Name + ": " + message},
 	})
 	if !podupdate.HasWrites(a) {
 		o.touched, o.leaving = true, true

@@ -64,7 +64,7 @@ func explainPlacement(p *pass) {
 		if strings.Contains(next, trouble) && !strings.Contains(said, trouble) {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
 				Type: corev1.EventTypeWarning, Reason: EventPlacementFailed, Related: o.Pod, WithStatus: true,
-				Note: fmt.Sprintf("Pod %s finds no room on node %s: %s", o.Pod.Name, eligibility.NodeOf(o.Pod), scheduled.Message),
+				Note: fmt.Sprintf("Pod %s cannot be scheduled to node %s: %s", o.Pod.Name, eligibility.NodeOf(o.Pod), scheduled.Message),
 			})
 		}
 	}
@@ -80,7 +80,7 @@ func explainPause(p *pass) {
 		if o := &p.pods[i]; o.Pod.Name == w.Object {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
 				Type: corev1.EventTypeWarning, Reason: EventPodFailed, Related: o.Pod, WithStatus: true,
-				Note: fmt.Sprintf("Found failed daemon pod %s/%s: %s", o.Pod.Namespace, o.Pod.Name, w.Message),
+				Note: fmt.Sprintf("Pod %s failed: %s", o.Pod.Name, w.Message),
 			})
 		}
 	}

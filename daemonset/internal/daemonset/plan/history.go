@@ -50,7 +50,7 @@ func truncateHistory(p *pass) {
 			old = append(old, r)
 		case !needed && r.DeletionTimestamp == nil:
 			step.Actions = append(step.Actions, action.Action{
-				Verb: action.Delete, Object: r, Reason: "Duplicate", Message: "revision " + p.updateHash() + " says the same",
+				Verb: action.Delete, Object: r, Reason: "Duplicate", Message: "it equals revision " + p.updateHash(),
 			})
 		}
 	}
@@ -70,7 +70,7 @@ func (p *pass) labelRevisions(deleted []action.Action) []action.Action {
 			continue
 		}
 		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: r, Reason: "Label", Message: "it has lost its label",
+			Verb: action.PatchMetadata, Object: r, Reason: "Label", Message: "its label is missing",
 			Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{contract.RevisionLabel: r.Name}}}}},
 		})
 	}

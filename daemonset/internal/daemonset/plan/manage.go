@@ -42,14 +42,14 @@ func (p *pass) tidy(step *action.Step, l *place) {
 		case o.Terminating || o.foreign:
 		case l.node == nil:
 			if !o.Assigned { // others are collected
-				p.deletePod(step, o, "NodeGone", "node "+l.name+" does not exist")
+				p.deletePod(step, o, "NodeGone", "node "+l.name+" is gone")
 			}
 		case !l.ShouldContinue:
-			p.deletePod(step, o, "NotEligible", "node "+l.name+" must not run it")
+			p.deletePod(step, o, "NotEligible", "node "+l.name+" has become ineligible")
 		case o.finished:
 			p.deleteFinished(step, l, o)
 		case o.deleting:
-			p.deletePod(step, o, "HookReleased", "the preDelete hook has let it go")
+			p.deletePod(step, o, "HookReleased", "the preDelete hook has released it")
 		}
 	}
 	if l.node != nil && l.ShouldContinue && len(l.pods) > 1 {
@@ -72,10 +72,10 @@ func (p *pass) deleteFinished(step *action.Step, l *place, o *pod) {
 		return
 	}
 	n := action.Notice{Type: corev1.EventTypeNormal, Reason: EventPodSucceeded, Related: o.Pod,
-		Note: fmt.Sprintf("Found succeeded daemon pod %s/%s on node %s, will try to delete it", o.Pod.Namespace, o.Pod.Name, l.name)}
+		Note: fmt.Sprintf("Pod %s on node %s succeeded and is replaced", o.Pod.Name, l.name)}
 	if failed {
 		n.Type, n.Reason = corev1.EventTypeWarning, EventPodFailed
-		n.Note = fmt.Sprintf("Found failed daemon pod %s/%s on node %s, will try to kill it", o.Pod.Namespace, o.Pod.Name, l.name)
+		n.Note = fmt.Sprintf("Pod %s on node %s failed and is replaced", o.Pod.Name, l.name)
 		if trouble := podstate.TroubleOf(o.Pod); trouble.Reason != "" {
 			n.Note += ": " + trouble.Reason
 		}
@@ -105,14 +105,14 @@ func (p *pass) deleteExcess(step *action.Step, l *place) {
 	p.deleteAllBut(step, successor, wanted)
 	p.deleteAllBut(step, former, old)
 	if successor != nil && former != nil && (!former.Ready || successor.serving()) {
-		p.deletePod(step, former, "Surge", "pod "+successor.Pod.Name+" has taken its place")
+		p.deletePod(step, former, "Surge", "pod "+successor.Pod.Name+" has replaced it")
 	}
 }
 
 func (p *pass) deleteAllBut(step *action.Step, kept *pod, pods []*pod) {
 	for _, o := range pods {
 		if o != kept {
-			p.deletePod(step, o, "Excess", "pod "+kept.Pod.Name+" is on its node")
+			p.deletePod(step, o, "Excess", "pod "+kept.Pod.Name+" already runs on its node")
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (p *pass) replaceHeld() {
 			}
 			continue
 		}
-		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, "maxSurge lets node "+l.name+" not have a second pod")
+		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, p.surgeMessage(l))
 		return
 	}
 }

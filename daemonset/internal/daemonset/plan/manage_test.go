@@ -95,7 +95,7 @@ func TestFailedPodsAreReplacedLaterEachTime(t *testing.T) {
 	assert.Equal(t, []string{failures.WaitReason}, w.waits())
 	require.Len(t, todo.Notices, 2, "and when the other one is")
 	assert.Equal(t, EventPodFailed, todo.Notices[0].Reason)
-	assert.Contains(t, todo.Notices[0].Note, "Found failed daemon pod default/web-n2-1 on node n2, will try to kill it")
+	assert.Contains(t, todo.Notices[0].Note, "Pod web-n2-1 on node n2 failed and is replaced")
 
 	w = given(t, 1).updated("n1", gen.Phase(corev1.PodSucceeded))
 	w.retry = map[string]time.Time{"n1": now.Add(8 * time.Second)}

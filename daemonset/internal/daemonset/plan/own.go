@@ -50,7 +50,7 @@ func adopt(p *pass) {
 			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.adoptionLabels(o), "it has no controller and spec.selector matches it"))
 		case !shown && !o.Terminating:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.adoptionLabels(o), "it has lost its label"))
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.adoptionLabels(o), "its label is missing"))
 		}
 	}
 	p.plan.Add(step)

@@ -46,7 +46,7 @@ func cancelDeletion(p *pass) {
 			a := p.workload.KeepInService(o.State)
 			a.Event = &action.Event{
 				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
-				Note: "Pod " + o.Pod.Name + " in DaemonSet " + p.Set.Name + " is needed again and goes back into service",
+				Note: "Cancelled the deletion of pod " + o.Pod.Name + ": the pod is needed again",
 			}
 			o.touched, o.deleting = true, false
 			step.Actions = append(step.Actions, a)

@@ -41,7 +41,7 @@ func TestTheStatusTellsOfTheResizeThatOthersWaitFor(t *testing.T) {
 			waits := w.plan().Waits
 			last := waits[len(waits)-1]
 			assert.Equal(t, WaitMaxUnavailable, last.Reason)
-			assert.Equal(t, "maxUnavailable lets the pod of node n2 not be updated; being updated: n3", last.Message)
+			assert.Equal(t, "node n2 waits for its update (maxUnavailable 1); being updated: n3", last.Message)
 		})
 	}
 }

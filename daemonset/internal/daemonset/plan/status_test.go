@@ -72,10 +72,10 @@ func TestConditions(t *testing.T) {
 		message string
 		summary string // Ready or Reconciling or Stalled
 	}{
-		{"done", given(t, 2).updated("n1 n2"), v1beta1.ReasonComplete, "all pods are as wanted and available", conditions.Ready},
+		{"done", given(t, 2).updated("n1 n2"), v1beta1.ReasonComplete, "all pods are up to date and available", conditions.Ready},
 		{"no nodes", given(t, 0), v1beta1.ReasonNoEligibleNodes, "no node matches", conditions.Ready},
-		{"first pods", given(t, 2), v1beta1.ReasonRollingOut, "2 nodes wait for an available pod", conditions.Reconciling},
-		{"an update", given(t, 2).old("n1").updated("n2", down), v1beta1.ReasonRollingOut, "maxUnavailable lets the pod of node n1 not be updated; not available yet: n2", conditions.Reconciling},
+		{"first pods", given(t, 2), v1beta1.ReasonRollingOut, "2 nodes have no available pod, 0 nodes are not updated yet", conditions.Reconciling},
+		{"an update", given(t, 2).old("n1").updated("n2", down), v1beta1.ReasonRollingOut, "node n1 waits for its update (maxUnavailable 1); not available yet: n2", conditions.Reconciling},
 		{"nodes that are down for long", given(t, 2).old("n1").updated("n2", long), v1beta1.ReasonBlockedByUnavailableNodes, "not available yet: n2", conditions.Reconciling},
 		{"fewer than may be down", given(t, 4, maxUnavailable("2")).old("n1 n2").updated("n3", long).updated("n4", down), v1beta1.ReasonRollingOut, "not available yet: n3, n4", conditions.Reconciling},
 		{"a hook", given(t, 2, hooked).old("n1", hookOn).old("n2", hookOn, preparing), v1beta1.ReasonBlockedByPreDeleteHook, "the preDelete hook holds web-n2-1", conditions.Reconciling},
@@ -118,7 +118,7 @@ func TestNodesThatAreLeftOutOfAccountDoNotKeepASetFromReady(t *testing.T) {
 			s := w.status()
 			assert.EqualValues(t, 1, s.NumberSkippedNodes)
 			assert.Equal(t, corev1.ConditionTrue, conditions.Get(s.Conditions, conditions.Ready).Status, "%v", s.Conditions)
-			assert.Contains(t, conditions.Get(s.Conditions, v1beta1.DaemonSetProgressing).Message, "but for 1 nodes that are not Ready")
+			assert.Contains(t, conditions.Get(s.Conditions, v1beta1.DaemonSetProgressing).Message, "1 NotReady nodes are skipped")
 			assert.Equal(t, corev1.ConditionFalse, conditions.Get(s.Conditions, v1beta1.DaemonSetAvailable).Status)
 
 			unready(v1beta1.CountUnreadyNodes)(w.set)
@@ -159,7 +159,7 @@ func TestUsersAreToldOfPodsThatFindNoRoom(t *testing.T) {
 	require.Len(t, w.plan().Notices, 1)
 	n := w.plan().Notices[0]
 	assert.Equal(t, []string{corev1.EventTypeWarning, EventPlacementFailed}, []string{n.Type, n.Reason})
-	assert.Equal(t, "Pod web-n2-1 finds no room on node n2: 0/3 nodes are available", n.Note)
+	assert.Equal(t, "Pod web-n2-1 cannot be scheduled to node n2: 0/3 nodes are available", n.Note)
 	assert.Equal(t, "web-n2-1", n.Related.GetName())
 	assert.True(t, n.WithStatus)
 
@@ -176,7 +176,7 @@ func TestUsersAreToldWhenAFailedPodIsReplaced(t *testing.T) {
 	require.Len(t, w.plan().Notices, 1)
 	n := w.plan().Notices[0]
 	assert.Equal(t, []string{corev1.EventTypeWarning, EventPodFailed}, []string{n.Type, n.Reason})
-	assert.Equal(t, "Found failed daemon pod "+gen.Namespace+"/web-n2-1: pods on node n2 fail one after the other; the next one is made at 2026-01-02T12:10:00Z", n.Note)
+	assert.Equal(t, "Pod web-n2-1 failed: pods on node n2 fail one after the other; the next one is made at 2026-01-02T12:10:00Z", n.Note)
 	w.set.Status = w.status()
 	assert.Empty(t, w.plan().Notices)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -21,7 +22,7 @@ func (p *pass) surge(step *action.Step) {
 		case !l.ShouldRun && o.Ready:
 			ineligible = append(ineligible, l)
 		case !l.ShouldRun:
-			p.deletePod(step, o, surgeReason(o), "node "+l.name+" gets no new pod, and this one is out of service")
+			p.deletePod(step, o, surgeReason(o), "node "+l.name+" is ineligible for a new pod, and this pod is unready")
 		case !o.Ready:
 			p.createPod(l)
 		case len(surging) < p.numbers.maxSurge:
@@ -34,8 +35,13 @@ func (p *pass) surge(step *action.Step) {
 	}
 	p.deleteSurplus(step, ineligible)
 	if waiting != nil {
-		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, "maxSurge lets node "+waiting.name+" not have a second pod")
+		p.waitForNodes(surging, p.numbers.maxSurge, WaitMaxSurge, p.surgeMessage(waiting))
 	}
+}
+
+// surgeMessage is the message of a node that gets no second pod for now.
+func (p *pass) surgeMessage(l *place) string {
+	return fmt.Sprintf("node %s waits for its surge pod (maxSurge %d)", l.name, p.numbers.maxSurge)
 }
 
 // surging are the nodes that use up maxSurge.
@@ -90,7 +96,7 @@ func (p *pass) deleteSurplus(step *action.Step, nodes []*place) {
 		if surplus <= 0 {
 			return
 		}
-		if o := p.alone(l); o != nil && p.deletePod(step, o, surgeReason(o), "more pods are available than nodes should run one") {
+		if o := p.alone(l); o != nil && p.deletePod(step, o, surgeReason(o), "more pods are available than nodes are eligible") {
 			surplus--
 		}
 	}

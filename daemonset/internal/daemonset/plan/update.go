@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -31,10 +32,10 @@ func deleteSpecified(p *pass) {
 			wasUp := l.isUp()
 			if wasUp && !b.allows(l) {
 				p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
-					"maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+					fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
 				continue
 			}
-			if p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion") && wasUp {
+			if p.deletePod(&step, o, "SpecifiedDelete", "it is marked for deletion") && wasUp {
 				b.spend(l)
 			}
 		}
@@ -104,7 +105,7 @@ func (p *pass) roll(step *action.Step) {
 	}
 	if waiting := p.stillWaiting(serving); waiting != nil {
 		p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
-			"maxUnavailable lets the pod of node "+waiting.name+" not be updated")
+			fmt.Sprintf("node %s waits for its update (maxUnavailable %d)", waiting.name, b.maxUnavailable))
 	}
 }
 

@@ -89,7 +89,7 @@ func (p *pass) awaitsPod(claim *corev1.PersistentVolumeClaim, name string) bool 
 		p.retainClaim(claim, name)
 	case p.hasFormerPod(claim, name):
 		p.plan.RequeueWithin(goneCheck)
-		p.plan.Wait(WaitStaleClaim, claim.Name, "claim %s goes with a former pod %s; the pod is created once it is gone", claim.Name, name)
+		p.plan.Wait(WaitStaleClaim, claim.Name, "PVC %s is deleted together with the previous pod %s; the new pod is created after that", claim.Name, name)
 	default:
 		p.noteConflict(claim)
 		return true
@@ -125,8 +125,8 @@ func (p *pass) explainClaimless() {
 	for i := range p.claimless {
 		names[i] = p.claimless[i].pod
 	}
-	p.plan.Wait(WaitClaimTemplateRemoved, first.pod, "not created: %s; their revision mounts volume %s, whose claim template was removed, and there is no claim %s-%s: "+
-		"add the claim template again, create the claim, or lower the partition", firstOf(names), first.volume, first.volume, first.pod)
+	p.plan.Wait(WaitClaimTemplateRemoved, first.pod, "pods are not created: %s. Their revision mounts volume %s, its claim template was removed, and PVC %s-%s is missing: "+
+		"add the claim template again, create the PVC, or lower the partition", firstOf(names), first.volume, first.volume, first.pod)
 }
 
 // newClaim is the claim that the pod has from the template.
@@ -161,7 +161,7 @@ func createMissingClaims(p *pass) {
 			}
 			step.Actions = append(step.Actions, action.Action{
 				Verb: action.Create, Object: p.newClaim(t, o.Pod.Name), Reason: "ClaimMissing", Message: "pod " + o.Pod.Name + " is pending without it",
-				Event: &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "create Claim " + claimName(t, o.Pod.Name) + " for Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful"},
+				Event: &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created PVC " + claimName(t, o.Pod.Name) + " for pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name},
 			})
 		}
 	}

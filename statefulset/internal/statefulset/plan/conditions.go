@@ -105,12 +105,20 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	case wait != nil:
 		return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: wait.String()}
 	case left.inRange == 0 && left.kept > 0 && p.servingPods() == int(p.numbers.replicas):
-		return conditions.Summary{Reason: v1beta1.ReasonPartitionReached, Message: fmt.Sprintf("%d pods stay at the current revision", left.kept)}
+		return conditions.Summary{Reason: v1beta1.ReasonPartitionReached, Message: fmt.Sprintf("partition keeps %d pods at the current revision", left.kept)}
 	case left.waiting == 0 && len(p.condemned) == 0 && p.servingPods() == int(p.numbers.replicas):
-		return conditions.Summary{Reason: v1beta1.ReasonComplete, Message: "all pods are as wanted and available"}
+		return conditions.Summary{Reason: v1beta1.ReasonComplete, Message: completeMessage(p.Set)}
 	}
-	return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: fmt.Sprintf("%d of %d pods available, %d wait for the update",
+	return conditions.Summary{Reason: v1beta1.ReasonRollingOut, Message: fmt.Sprintf("%d of %d pods available, %d are not updated yet",
 		p.servingPods(), p.numbers.replicas, left.inRange)}
+}
+
+// completeMessage: with type OnDelete, pods of older revisions may be among those that are available.
+func completeMessage(set *v1beta1.StatefulSet) string {
+	if onDelete(set) {
+		return "all pods are available; with updateStrategy OnDelete you delete pods to update them"
+	}
+	return "all pods are up to date and available"
 }
 
 // outdatedCount counts live pods that are not as the template says.

@@ -48,7 +48,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		Verb: action.Create, Object: o, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{
 			Succeeded: EventCreated, Failed: EventCreateFailed,
-			Note: "create Pod " + name + " in StatefulSet " + p.Set.Name + " successful",
+			Note: "Created pod " + name + " in StatefulSet " + p.Set.Name,
 		},
 	})
 	return true

@@ -18,7 +18,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 		Reason: reason, Message: message,
 		Event: &action.Event{
 			Succeeded: EventDeleted, Failed: EventDeleteFailed,
-			Note: "delete Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
+			Note: "Deleted pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": " + message,
 		},
 	})
 	if podupdate.HasWrites(a) && p.plan.YieldsPlace(&a) {
@@ -27,7 +27,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	o.leaving = true
 	if !podupdate.HasWrites(a) {
 		if !o.Active { // of others, refresh tells
-			p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod, which has ended")
+			p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod, although it has ended")
 		}
 		return true
 	}

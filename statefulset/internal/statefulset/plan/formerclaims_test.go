@@ -74,8 +74,8 @@ func TestPodsThatCannotBeMadeWithoutAClaimTemplateAreNamed(t *testing.T) {
 	assert.Equal(t, []string{"ClaimTemplateRemoved web-0"}, w.waits())
 	for _, c := range []string{v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetProgressing, conditions.Stalled} {
 		message := condition(t, w, c).Message
-		assert.Contains(t, message, "not created: web-0; their revision mounts volume log", c)
-		assert.Contains(t, message, "there is no claim log-web-0", c)
+		assert.Contains(t, message, "pods are not created: web-0. Their revision mounts volume log", c)
+		assert.Contains(t, message, "PVC log-web-0 is missing", c)
 	}
 	require.Len(t, w.plan().Notices, 1)
 	assert.Equal(t, EventCreateFailed, w.plan().Notices[0].Reason)

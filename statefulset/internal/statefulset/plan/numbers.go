@@ -47,7 +47,7 @@ func readNumbers(set *v1beta1.StatefulSet, featureGates FeatureGates) (numbers, 
 	}
 	reserved, errs := ordinals.Parse(set.Spec.ReserveOrdinals, field.NewPath("spec", "reserveOrdinals"))
 	if len(errs) > 0 {
-		return n, nil, fmt.Errorf("no pod is added or removed: %w", errs.ToAggregate())
+		return n, nil, fmt.Errorf("no pods are created or deleted until the spec is corrected: %w", errs.ToAggregate())
 	}
 	return n, reserved, nil
 }

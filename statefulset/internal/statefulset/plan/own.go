@@ -17,7 +17,7 @@ func release(p *pass) {
 	step := action.Step{Name: stepOwn}
 	for _, o := range p.nonMembers {
 		if o.DeletionTimestamp == nil {
-			step.Actions = append(step.Actions, ownership.Release(o, p.Set.UID, "its name is not that of a pod of the set"))
+			step.Actions = append(step.Actions, ownership.Release(o, p.Set.UID, "its name does not match the set"))
 		}
 	}
 	claims := action.Step{Name: stepClaims}
@@ -47,10 +47,10 @@ func adopt(p *pass) {
 		case o.touched:
 		case o.foreign:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "it has no controller and is a member of the set"))
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "it has no controller and matches the set"))
 		case !shown:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "it has lost its label"))
+			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "its label is missing"))
 		}
 	}
 	p.plan.Add(step)

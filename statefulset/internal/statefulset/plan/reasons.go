@@ -24,7 +24,7 @@ const (
 	EventConflict = "ConflictingController"
 	// EventDeleteCancelled tells that a pod that a hook held back from deletion is needed again.
 	EventDeleteCancelled = "PreDeleteCancelled"
-	// EventGateMissing tells that a pod lacks the readiness gate for updates in place.
+	// EventGateMissing tells that a pod lacks the readiness gate by which a hook makes it not ready.
 	EventGateMissing = "ReadinessGateMissing"
 )
 

@@ -26,7 +26,7 @@ func refresh(p *pass) {
 		if p.missingLabels(o.State) != nil {
 			found.Action.Event = &action.Event{
 				Succeeded: EventUpdated, Failed: EventUpdateFailed,
-				Note: "update Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
+				Note: "Updated labels of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
 			}
 		}
 		step.Actions = append(step.Actions, *found.Action)
@@ -47,10 +47,10 @@ func cancelDeletion(p *pass) {
 		lifecycle.Set(c, contract.LifecycleNormal)
 		o.touched = true
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: "Regret", Message: "the pod is needed again",
+			Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: EventDeleteCancelled, Message: "the pod is needed again",
 			Event: &action.Event{
 				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
-				Note: "Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " is needed again and goes back into service",
+				Note: "Cancelled the deletion of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": the pod is needed again",
 			},
 		})
 	}

@@ -76,7 +76,7 @@ func (p *pass) inspectClaims(o podstate.State, updated bool) claimState {
 		switch {
 		case !sameKind(claim, t):
 			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
-				"claim %s differs from its template in more than its size; to have it made anew, save its data and delete it", claim.Name)}
+				"PVC %s differs from its template in more than the size: to have it recreated, save its data and delete it", claim.Name)}
 		case bound && isSmallerThanTemplate(claim, t):
 			if trouble := p.cannotGrow(claim, t); trouble != nil {
 				s.problem = trouble
@@ -89,7 +89,7 @@ func (p *pass) inspectClaims(o podstate.State, updated bool) claimState {
 				continue
 			}
 			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf(
-				"claim %s has not grown to %s: %s; a lower size in the template is tried instead", claim.Name, storageOf(claim), failure)}
+				"the expansion of PVC %s to %s failed: %s; to try another size, lower the size in the template", claim.Name, storageOf(claim), failure)}
 		}
 	}
 	return s
@@ -194,7 +194,7 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem 
 	class, why := *t.Spec.StorageClassName, ""
 	switch expandable, exists := p.Expandable[class]; {
 	case p.ClassesErr != nil:
-		return &claimProblem{claim.Name, WaitResize, WaitResize, fmt.Sprintf("claim %s cannot grow yet: %v", claim.Name, p.ClassesErr)}
+		return &claimProblem{claim.Name, WaitResize, WaitResize, fmt.Sprintf("PVC %s waits for its expansion: %v", claim.Name, p.ClassesErr)}
 	case !exists:
 		why = "does not exist"
 	case !expandable:
@@ -202,7 +202,7 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem 
 	default:
 		return nil
 	}
-	return &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf("claim %s cannot grow: storage class %s %s", claim.Name, class, why)}
+	return &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf("PVC %s cannot be expanded: StorageClass %s %s", claim.Name, class, why)}
 }
 
 // growClaimsOf begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
@@ -215,9 +215,9 @@ func (p *pass) growClaimsOf(o *pod) {
 
 // resize has the claim ask for the size in its template. Nothing else of a bound claim can change.
 func (p *pass) resize(o *pod, g growth) action.Action {
-	why := "its template asks for more"
+	why := "its template requests more"
 	if !isSmallerThanTemplate(g.claim, g.template) {
-		why = "it has not grown, and its template asks for less"
+		why = "its expansion failed, and its template requests less"
 	}
 	return action.Action{
 		Verb: action.PatchSpec, Object: g.claim, Reason: "Resize", Message: why,
@@ -227,7 +227,7 @@ func (p *pass) resize(o *pod, g growth) action.Action {
 		}}},
 		Event: &action.Event{
 			Succeeded: EventResized, Failed: EventResizeFailed,
-			Note: "resize Claim " + g.claim.Name + " Pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + " successful",
+			Note: "Requested " + storageOf(g.template) + " for PVC " + g.claim.Name + " of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
 		},
 	}
 }
@@ -249,7 +249,7 @@ func (p *pass) refusedGrowth(todo Plan) *action.Wait {
 			return slices.ContainsFunc(o.claims.toGrow, func(g growth) bool { return g.claim.Name == w.Object })
 		})
 		if w.Reason == action.WaitRefused && isClaim {
-			return &action.Wait{Reason: w.Reason, Message: "claim " + w.Object + " does not grow: " + w.Message}
+			return &action.Wait{Reason: w.Reason, Message: "the expansion of PVC " + w.Object + " was refused: " + w.Message}
 		}
 	}
 	return nil
@@ -272,12 +272,13 @@ func growClaims(p *pass) {
 		case c.problem != nil:
 			p.plan.Wait(c.problem.reason, c.problem.claim, "%s", c.problem.message)
 		case !c.kubeletUntil.IsZero():
-			p.plan.Wait(WaitResize, c.growing, "the kubelet has until %s to grow the file system of claim %s; then pod %s is replaced",
-				c.kubeletUntil.UTC().Format(time.RFC3339), c.growing, o.Pod.Name)
+			p.plan.Wait(WaitResize, c.growing, "PVC %s: pod %s is recreated at %s unless the kubelet expands the file system before",
+				c.growing, o.Pod.Name, c.kubeletUntil.UTC().Format(time.RFC3339))
 		case c.growing != "":
-			p.plan.Wait(WaitResize, c.growing, "claim %s grows; pod %s waits for it", c.growing, o.Pod.Name)
+			p.plan.Wait(WaitResize, c.growing, "PVC %s is being expanded; pod %s waits for it", c.growing, o.Pod.Name)
 		case c.fileSystemPending != "" && o.upToDate():
-			p.plan.Wait(WaitResize, c.fileSystemPending, "the file system of claim %s grows once pod %s is replaced, unless the driver grows it before", c.fileSystemPending, o.Pod.Name)
+			p.plan.Wait(WaitResize, c.fileSystemPending, "PVC %s: the file system is expanded when pod %s is recreated, or earlier if the driver can",
+				c.fileSystemPending, o.Pod.Name)
 		}
 	}
 }

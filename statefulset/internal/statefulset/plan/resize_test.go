@@ -120,7 +120,7 @@ func TestPodsAreReplacedForTheNextMount(t *testing.T) {
 	assert.Equal(t, []string{}, w.did(), "below the partition")
 	w = resizing(t, 1, hooked()).claim("data-web-0", replaces(0, "2Gi")).updated(at(0), heldBefore(contract.LifecyclePreparingDelete))
 	assert.Equal(t, []string{}, w.did())
-	assert.NotContains(t, w.plan().String(), "Regret")
+	assert.NotContains(t, w.plan().String(), EventDeleteCancelled)
 }
 
 // An edit of sizes alone, with a driver that grows file systems at the next mount, ends without a human.
@@ -200,7 +200,7 @@ func TestUnreadableClassesHoldUpGrowthOnly(t *testing.T) {
 	assert.Equal(t, []string{"create 2", "delete 7"}, w.did())
 	assert.Empty(t, w.claimActions(), "nothing grows")
 	assert.Contains(t, w.waits(), "VolumeResizing data-web-1")
-	assert.Contains(t, w.plan().String(), "claim data-web-1 cannot grow yet: forbidden")
+	assert.Contains(t, w.plan().String(), "PVC data-web-1 waits for its expansion: forbidden")
 	assert.LessOrEqual(t, w.plan().RequeueAfter, 10*time.Second, "it is tried again")
 	w = unreadable(resizing(t, 2).claim("data-web-0", fits).claim("data-web-1", fits).old(span(0, 1)))
 	assert.Equal(t, []string{"delete 1"}, w.did(), "no claim is to grow")
@@ -216,9 +216,9 @@ func TestClaimsThatCannotGrowHoldUpNoPod(t *testing.T) {
 	for name, row := range map[string]struct {
 		template, claim, event, text string
 	}{
-		"not expandable": {"fixed", "fixed", "FailedResize", "storage class fixed does not support volume expansion"},
-		"no such class":  {"none", "none", "FailedResize", "storage class none does not exist"},
-		"another class":  {"big", "fixed", "FailedUpdatePVC", "to have it made anew, save its data and delete it"},
+		"not expandable": {"fixed", "fixed", "FailedResize", "StorageClass fixed does not support volume expansion"},
+		"no such class":  {"none", "none", "FailedResize", "StorageClass none does not exist"},
+		"another class":  {"big", "fixed", "FailedUpdatePVC", "to have it recreated, save its data and delete it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := resizing(t, 2, func(s *v1beta1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &row.template })

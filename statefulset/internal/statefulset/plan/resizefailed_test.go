@@ -32,7 +32,7 @@ func TestTheKubeletHasTimeToGrowAFileSystem(t *testing.T) {
 		assert.Empty(t, w.claimActions())
 		assert.Equal(t, []string{}, w.did())
 		assert.Equal(t, []string{"VolumeResizing data-web-0"}, w.waits())
-		assert.Contains(t, w.plan().String(), "the kubelet has until 2026-01-02T12:02:00Z to grow the file system of claim data-web-0; then pod web-0 is replaced")
+		assert.Contains(t, w.plan().String(), "PVC data-web-0: pod web-0 is recreated at 2026-01-02T12:02:00Z unless the kubelet expands the file system before")
 		assert.LessOrEqual(t, w.plan().RequeueAfter, 2*time.Minute)
 		w = resizing(t, 1, policy(way)).claim("data-web-0", pendingSince(3*time.Minute)).updated(at(0))
 		assert.Len(t, w.claimActions(), 1, "the claim says for which pod")
@@ -69,7 +69,7 @@ func TestFailedGrowthHoldsUpNothing(t *testing.T) {
 		for _, kind := range []string{v1beta1.StatefulSetVolumeResizeFailed, conditions.Stalled} {
 			c := condition(t, w, kind)
 			assert.Equal(t, WaitResizeFailed, c.Reason, kind)
-			assert.Contains(t, c.Message, "claim data-web-1 has not grown to 100Gi: "+name, kind)
+			assert.Contains(t, c.Message, "the expansion of PVC data-web-1 to 100Gi failed: "+name, kind)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestRefusedGrowthHoldsUpNothing(t *testing.T) {
 		todo := Compute(s)
 		c := conditions.Get(Status(s, todo, action.Failures{}).Conditions, v1beta1.StatefulSetVolumeResizeFailed)
 		require.NotNil(t, c)
-		assert.Equal(t, "claim data-web-1 does not grow: exceeded quota: requests.storage", c.Message)
+		assert.Equal(t, "the expansion of PVC data-web-1 was refused: exceeded quota: requests.storage", c.Message)
 		return todo
 	}
 	fits, small := sized("2Gi", "2Gi"), sized("1Gi", "1Gi")

@@ -74,7 +74,7 @@ func (p *pass) correctOwners(o *pod) []action.Action {
 			changes = p.mark(claim, &patch, p.deletesWithScale()) || changes
 		}
 		if changes {
-			actions = append(actions, writeOwners(claim, patch, "its owners are not those of persistentVolumeClaimRetentionPolicy"))
+			actions = append(actions, writeOwners(claim, patch, "its owner references differ from persistentVolumeClaimRetentionPolicy"))
 		}
 	}
 	return actions
@@ -174,7 +174,7 @@ func (p *pass) noteConflict(claim *corev1.PersistentVolumeClaim) {
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventConflict, Related: claim,
-		Note: "Claim " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + " and stays with it, whatever persistentVolumeClaimRetentionPolicy says",
+		Note: "PVC " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + ": persistentVolumeClaimRetentionPolicy does not apply to it",
 	})
 }
 
@@ -199,7 +199,7 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 func (p *pass) retainClaim(claim *corev1.PersistentVolumeClaim, pod string) {
 	a := writeOwners(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained")
 	p.checkOwnersAfter(a)
-	p.plan.Wait(WaitClaims, claim.Name, "the claim is taken from a former pod before pod %s is created", pod)
+	p.plan.Wait(WaitClaims, claim.Name, "the owner reference to the deleted pod is removed from the PVC before pod %s is created", pod)
 	p.retentions = append(p.retentions, a)
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -43,7 +44,7 @@ func (p *pass) createInOrder() (done bool) {
 			continue
 		case o.Terminating, o.Active, o.touched:
 			if p.missing > 0 || len(p.condemned) > 0 {
-				p.waitFor([]*pod{o}, "pods are added and removed in order")
+				p.waitFor([]*pod{o}, "pods are created and deleted in order")
 			}
 		default:
 			step := action.Step{Name: stepDelete}
@@ -94,7 +95,7 @@ func (p *pass) deleteInOrder() {
 	var halting, next, useless *pod
 	for _, o := range p.condemned { // descending
 		if o.Terminating {
-			p.waitFor([]*pod{o}, "pods are removed in order")
+			p.waitForDeletion([]*pod{o}, "pods are deleted in order")
 			return
 		}
 		if next == nil || o.deleting && !next.deleting {
@@ -108,7 +109,7 @@ func (p *pass) deleteInOrder() {
 		}
 	}
 	if next != nil && !next.deleting && next.blocksRemoval() && next != halting {
-		p.waitFor([]*pod{halting}, "pods are removed in order")
+		p.waitFor([]*pod{halting}, "pods are deleted in order")
 		next = useless
 	}
 	if next != nil && !next.touched {
@@ -146,7 +147,7 @@ func (p *pass) createParallel() {
 		}
 	}
 	if throttled {
-		p.waitFor(unavailable, "scaleStrategy.maxUnavailable lets no more pods be created")
+		p.waitFor(unavailable, fmt.Sprintf("no more pods are created (scaleStrategy.maxUnavailable %d)", p.numbers.scaleUnavailable))
 	}
 	p.plan.Add(deletes)
 	p.plan.Add(creates)
@@ -167,10 +168,10 @@ func (p *pass) deleteParallel() {
 func (p *pass) deleteCondemned(step *action.Step, o *pod) {
 	if patches := p.correctOwners(o); len(patches) > 0 {
 		p.checkOwnersAfter(patches...)
-		p.plan.Wait(WaitClaims, o.Pod.Name, "its claims are to get their owners before it goes")
+		p.plan.Wait(WaitClaims, o.Pod.Name, "the owner references of its PVCs are set first, then the pod is deleted")
 		return
 	}
-	p.deletePod(step, o, "ScaleIn", "its ordinal is not among those that run")
+	p.deletePod(step, o, "ScaleIn", "its ordinal was scaled in or reserved")
 }
 
 const (
@@ -180,13 +181,24 @@ const (
 	overdueSuffix = ", for more than a minute"
 )
 
-// waitFor records that what the message says waits until pods are available.
+// waitFor records that what the message says waits until pods are available, which may not exist yet.
 func (p *pass) waitFor(pods []*pod, message string) {
+	message += "; not available yet: "
 	if len(pods) == 0 {
-		p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, "", "%s until new pods are available", message)
+		p.plan.Wait(v1beta1.ReasonBlockedByUnavailablePods, "", "%snew pods", message)
 		return
 	}
-	message += "; not available yet: " + namesOf(pods)
+	p.waitForAll(pods, message)
+}
+
+// waitForDeletion records that what the message says waits until pods are gone.
+func (p *pass) waitForDeletion(pods []*pod, message string) {
+	p.waitForAll(pods, message+"; not deleted yet: ")
+}
+
+// waitForAll records a wait for pods, which the message names last.
+func (p *pass) waitForAll(pods []*pod, message string) {
+	message += namesOf(pods)
 	if left := p.unavailableSince(pods[0]).Add(waitReportedAfter).Sub(p.Now); left > 0 {
 		p.plan.RequeueWithin(left)
 	} else {

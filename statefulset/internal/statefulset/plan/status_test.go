@@ -85,7 +85,7 @@ func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 		{"partition beyond replicas", given(t, 2, partition(5)).old(span(0, 1)), v1beta1.ReasonPartitionReached, "2 pods", corev1.ConditionTrue},
 		{"paused", given(t, 2, paused(true)).old(span(0, 1)), v1beta1.ReasonPaused, "2 pods", corev1.ConditionTrue},
 		{"a hook before the deletion of a pod that has ended", given(t, 3, inOrder(), hooked()).updated(at(0), gen.Phase(corev1.PodFailed), heldBefore(contract.LifecyclePreparingDelete)),
-			v1beta1.ReasonBlockedByHook, "web-0: the preDelete hook holds the pod, which has ended", corev1.ConditionFalse},
+			v1beta1.ReasonBlockedByHook, "web-0: the preDelete hook holds the pod, although it has ended", corev1.ConditionFalse},
 		{"a hook before deletion", given(t, 1, hooked()).updated(at(0)).updated(at(1), heldBefore(contract.LifecyclePreparingDelete),
 			gen.Annotation(contract.LifecycleTimestampAnnotation, "2026-01-02T11:00:00Z")), v1beta1.ReasonBlockedByHook, "preDelete hook holds the pod since 2026-01-02T11:00:00Z", corev1.ConditionFalse},
 		{"a hook before an update", given(t, 1, policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), heldBefore(contract.LifecyclePreparingUpdate)),

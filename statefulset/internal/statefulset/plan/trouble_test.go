@@ -32,7 +32,7 @@ func TestMessagesNameTheTrouble(t *testing.T) {
 		"of the update": {given(t, 2, partition(1)).old(at(0), crash).updated(at(1), pull), v1beta1.ReasonRollingOut,
 			"0 of 2 pods available, 1 updated; ErrImagePull (web-1, container main)"},
 		"in order": {given(t, 2, inOrder()).updated(at(0), gen.Waiting("ErrImagePull", now.Add(-time.Second))), v1beta1.ReasonBlockedByUnavailablePods,
-			"0 of 2 pods available, 1 updated; ErrImagePull (web-0, container main); BlockedByUnavailablePods web-0: pods are added and removed in order; not available yet: web-0"},
+			"0 of 2 pods available, 1 updated; ErrImagePull (web-0, container main); BlockedByUnavailablePods web-0: pods are created and deleted in order; not available yet: web-0"},
 		"none": {given(t, 2).updated(at(0)).updated(at(1), unready), v1beta1.ReasonRollingOut, "1 of 2 pods available, 2 updated"},
 	}
 	for name, r := range rows {

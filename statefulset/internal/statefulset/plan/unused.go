@@ -54,7 +54,7 @@ func (p *pass) settleUnusedClaims() []action.Action {
 		case claim.DeletionTimestamp != nil || present && ordinals[ordinal] || p.isWritten(claim):
 		case goes && !runs && p.isMarked(claim) && !hasOtherOwner(claim, p.Set.UID):
 			actions = append(actions, action.Action{
-				Verb: action.Delete, Object: claim, Reason: "OrdinalGone", Message: "its ordinal does not run and has no pod",
+				Verb: action.Delete, Object: claim, Reason: "OrdinalGone", Message: "its ordinal was scaled in or reserved, and its pod is gone",
 				Event: &action.Event{Failed: EventDeleteFailed},
 			})
 		default:
@@ -64,7 +64,7 @@ func (p *pass) settleUnusedClaims() []action.Action {
 				patch = ownership.ReferencesPatch([]types.UID{p.Set.UID})
 			}
 			if p.isMarked(claim) && p.mark(claim, &patch, goes) || disowned {
-				actions = append(actions, writeOwners(claim, patch, "no policy lets it go"))
+				actions = append(actions, writeOwners(claim, patch, "persistentVolumeClaimRetentionPolicy keeps it"))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -86,7 +87,7 @@ func (p *pass) updateUnavailable(step *action.Step) {
 			room, waits = room-1, append(waits, o)
 		case room <= 0 && !told:
 			told = true
-			p.waitFor(waits, "pod "+o.Pod.Name+", which is not available either, waits for the first pods of the update revision")
+			p.waitFor(waits, "unavailable pod "+o.Pod.Name+" is updated after the first pods of the update revision")
 		}
 	}
 }
@@ -179,7 +180,7 @@ func (p *pass) updateAvailable(step *action.Step) {
 		case o.touched: // its turn comes when its present change is seen
 			return
 		case ordered(p.Set) && len(p.condemned) > 0:
-			p.waitFor(p.condemned[:1], "pods are updated once others are removed: pod "+o.Pod.Name+" waits")
+			p.waitForDeletion(p.condemned[:1], "pod "+o.Pod.Name+" is updated after the surplus pods are deleted")
 			return
 		case p.hasNoUpdatePath(step, o):
 			if ordered(p.Set) {
@@ -188,7 +189,7 @@ func (p *pass) updateAvailable(step *action.Step) {
 			continue
 		case !b.allows(o):
 			if !waits {
-				p.waitFor(b.counted, "maxUnavailable lets pod "+o.Pod.Name+" not be updated")
+				p.waitFor(b.counted, fmt.Sprintf("pod %s waits for its update (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
 			}
 			if waits = true; b.full() {
 				return
@@ -263,7 +264,7 @@ func (p *pass) replace(step *action.Step, o *pod) bool {
 		o.touched, o.leaving = true, true
 		return true
 	case o.claims.needsRemount && o.updated:
-		return p.deletePod(step, o, podupdate.DeleteToRecreate, "the file system of claim "+o.claims.fileSystemPending+" grows with the next mount")
+		return p.deletePod(step, o, podupdate.DeleteToRecreate, "the file system of PVC "+o.claims.fileSystemPending+" is expanded when a new pod mounts it")
 	}
 	return p.deletePod(step, o, podupdate.DeleteToRecreate, p.workload.WhyNewPod(o.State, p.Chosen.Update))
 }
@@ -298,10 +299,10 @@ func deleteSpecified(p *pass) {
 		}
 		serves, wasOut := !o.outOfService(), o.countsAsUnavailable()
 		if serves && !b.allows(o) {
-			p.waitFor(b.counted, "maxUnavailable lets pod "+o.Pod.Name+", which is specified for deletion, not be deleted")
+			p.waitFor(b.counted, fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
 			continue
 		}
-		if p.deletePod(&step, o, "SpecifiedDelete", "it is specified for deletion") && serves {
+		if p.deletePod(&step, o, "SpecifiedDelete", "it is marked for deletion") && serves {
 			b.spend(o, wasOut)
 		}
 	}
