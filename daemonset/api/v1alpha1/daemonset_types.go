@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// DaemonSet keeps one pod running on every eligible node, and updates them in place where that is possible,
-// in surges, by partition and by node selector.
+// DaemonSet runs one pod on every eligible node. It updates pods in place if possible, with a surge, by partition and by
+// node selector.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=daemon;ads
 // +kubebuilder:subresource:status
@@ -26,10 +26,10 @@ type DaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are wanted, on which nodes, and how they change.
+	// spec defines the pods, their nodes and their updates.
 	// +optional
 	Spec DaemonSetSpec `json:"spec,omitempty"`
-	// status says what was seen at observedGeneration.
+	// status is the state that the controller last observed.
 	// +optional
 	Status DaemonSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -44,37 +44,37 @@ type DaemonSetList struct {
 	Items []DaemonSet `json:"items"`
 }
 
-// DaemonSetSpec says which pods are wanted, on which nodes, and how they change.
+// DaemonSetSpec defines the pods, their nodes and their updates.
 type DaemonSetSpec struct {
-	// selector selects the pods of the set. It must match the template's labels and never changes.
+	// selector selects the pods of the set. It must match the template's labels, and is immutable.
 	Selector *metav1.LabelSelector `json:"selector"`
-	// template is what new pods are made from, and says by nodeSelector, affinity and tolerations which nodes
-	// run one. Changing it makes a new revision.
+	// template is the template of new pods. Its nodeSelector, affinity and tolerations select the nodes. A change of it
+	// creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// updateStrategy says how pods move to the update revision.
+	// updateStrategy defines how pods are updated.
 	// +optional
 	UpdateStrategy v1beta1.DaemonSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
-	// minReadySeconds is how long a pod must have been ready to count as available. The default is 0.
+	// minReadySeconds is the time that a pod must have been ready to count as available. The default is 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
-	// burstReplicas is how many pods are created, deleted or updated in place at a time, as a number or as a
-	// percentage of the nodes that should run one, rounded down, but at least 1. The default is 250.
+	// burstReplicas is the number of pods that are created, deleted or updated in place at a time, or a percentage of
+	// status.desiredNumberScheduled, rounded down, but at least 1. The default is 250.
 	// +optional
 	// +kubebuilder:default=250
 	BurstReplicas *intstr.IntOrString `json:"burstReplicas,omitempty"`
-	// revisionHistoryLimit is the number of older revisions that are kept. Those in use count, too, and are never
-	// deleted. The default is 10.
+	// revisionHistoryLimit is the number of older revisions that are kept. Revisions in use count, too, and are always
+	// kept. The default is 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
-	// lifecycle holds pods in a state until the outside world agrees that they go on. Only preDelete has an effect.
+	// lifecycle has hooks that delay the deletion of a pod. Only preDelete has an effect.
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
 }
 
-// DaemonSetStatus says what was seen at observedGeneration. Of several pods on a node the oldest counts.
+// DaemonSetStatus is the state that the controller last observed. If a node has several pods, the oldest one counts.
 type DaemonSetStatus struct {
 	// currentNumberScheduled is the number of nodes that should run a pod and have at least one.
 	// +optional
@@ -104,7 +104,7 @@ type DaemonSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	NumberAvailable int32 `json:"numberAvailable"`
-	// numberUnavailable is desiredNumberScheduled less numberAvailable.
+	// numberUnavailable is desiredNumberScheduled minus numberAvailable.
 	// +optional
 	// +kubebuilder:default=0
 	NumberUnavailable int32 `json:"numberUnavailable"`
@@ -112,28 +112,27 @@ type DaemonSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	NumberUnreadyNodes int32 `json:"numberUnreadyNodes"`
-	// numberSkippedNodes is the number of those that have no available pod and that unreadyNodePolicy lets use up
-	// nothing of maxUnavailable and maxSurge.
+	// numberSkippedNodes is the number of nodes without an available pod that unreadyNodePolicy excludes from maxUnavailable
+	// and maxSurge.
 	// +optional
 	// +kubebuilder:default=0
 	NumberSkippedNodes int32 `json:"numberSkippedNodes"`
-	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
-	// conditions are at most one of each type.
+	// conditions are the latest observations of the state, at most one of each type.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []workload.Condition `json:"conditions,omitempty"`
-	// currentRevision is the short hash of the last revision that was rolled out to all nodes: while partition and selector
-	// kept none back, each node that is Ready had an available pod of it.
-	// The first revision counts from the begin.
+	// currentRevision is the short hash of the last revision that was rolled out to all nodes: every Ready node had an
+	// available pod of it, without a limit by partition or selector. The first revision counts from the start.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// daemonSetHash is the short hash of the template, which stands in label controller-revision-hash of updated pods.
+	// daemonSetHash is the short hash of the template. Updated pods have it in label controller-revision-hash.
 	// +optional
 	DaemonSetHash string `json:"daemonSetHash,omitempty"`
-	// updateStartTime is when daemonSetHash changed last.
+	// updateStartTime is the time of the last change of daemonSetHash.
 	// +optional
 	UpdateStartTime *metav1.Time `json:"updateStartTime,omitempty"`
 }

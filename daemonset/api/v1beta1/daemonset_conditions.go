@@ -4,7 +4,7 @@ package v1beta1
 const (
 	// DaemonSetAvailable is True while every node that should run a pod has an available one.
 	DaemonSetAvailable = "Available"
-	// DaemonSetProgressing says how the rollout goes on, and for whom it waits.
+	// DaemonSetProgressing shows how far the rollout is, and what it waits for.
 	DaemonSetProgressing = "Progressing"
 	// DaemonSetFailedCreatePod is True while the last attempt to create a pod failed.
 	DaemonSetFailedCreatePod = "FailedCreatePod"
@@ -14,38 +14,38 @@ const (
 
 // Reasons of DaemonSetAvailable.
 const (
-	// ReasonAllPodsAvailable says that every node that should run a pod has an available one.
+	// ReasonAllPodsAvailable means that every node that should run a pod has an available one.
 	ReasonAllPodsAvailable = "AllPodsAvailable"
-	// ReasonPodsUnavailable says that some are missing or not available. The message counts them.
+	// ReasonPodsUnavailable means that some are missing or not available. The message counts them.
 	ReasonPodsUnavailable = "PodsUnavailable"
 )
 
 // Reasons of DaemonSetProgressing.
 const (
-	// ReasonComplete says that all pods are as wanted and available.
+	// ReasonComplete means that all pods match the spec and are available.
 	ReasonComplete = "Complete"
-	// ReasonRollingOut says that pods are created, or move to the update revision.
+	// ReasonRollingOut means that pods are created, or move to the update revision.
 	ReasonRollingOut = "RollingOut"
-	// ReasonPaused says that the rolling update is paused.
+	// ReasonPaused means that the rolling update is paused.
 	ReasonPaused = "Paused"
-	// ReasonOnDelete says that old pods stay until somebody deletes them.
+	// ReasonOnDelete means that old pods stay until a user deletes them.
 	ReasonOnDelete = "OnDelete"
-	// ReasonPartitionReached says that all nodes that partition and selector let go are updated.
+	// ReasonPartitionReached means that all nodes that partition and selector let go are updated.
 	ReasonPartitionReached = "PartitionReached"
-	// ReasonNoEligibleNodes says that no node matches the node selector, affinity and tolerations of the template.
+	// ReasonNoEligibleNodes means that no node matches the node selector, affinity and tolerations of the template.
 	ReasonNoEligibleNodes = "NoEligibleNodes"
-	// ReasonBlockedByUnavailableNodes says that nodes without an available pod use up what maxUnavailable or
+	// ReasonBlockedByUnavailableNodes means that nodes without an available pod use up what maxUnavailable or
 	// maxSurge allows. The message names up to five of them.
 	ReasonBlockedByUnavailableNodes = "BlockedByUnavailableNodes"
-	// ReasonBlockedByPreDeleteHook says that a preDelete hook holds pods. The message names them.
+	// ReasonBlockedByPreDeleteHook means that a preDelete hook holds pods. The message names them.
 	ReasonBlockedByPreDeleteHook = "BlockedByPreDeleteHook"
 )
 
 // Reasons of several conditions.
 const (
-	// ReasonRecovered says that what failed does no longer.
+	// ReasonRecovered means that what failed before has succeeded.
 	ReasonRecovered = "Recovered"
-	// ReasonInvalidSpec says that the spec cannot be followed. Only an edit helps.
+	// ReasonInvalidSpec means that the spec is invalid and must be edited.
 	ReasonInvalidSpec = "InvalidSpec"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 )
 
-// DaemonSet keeps one pod running on every eligible node, and updates them in place where that is possible,
-// in surges, by partition and by node selector.
+// DaemonSet runs one pod on every eligible node. It updates pods in place if possible, with a surge, by partition and by
+// node selector.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=daemon;ads
@@ -26,10 +26,10 @@ type DaemonSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are wanted, on which nodes, and how they change.
+	// spec defines the pods, their nodes and their updates.
 	// +optional
 	Spec DaemonSetSpec `json:"spec,omitempty"`
-	// status says what was seen at observedGeneration.
+	// status is the state that the controller last observed.
 	// +optional
 	Status DaemonSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -44,157 +44,159 @@ type DaemonSetList struct {
 	Items []DaemonSet `json:"items"`
 }
 
-// DaemonSetSpec says which pods are wanted, on which nodes, and how they change.
+// DaemonSetSpec defines the pods, their nodes and their updates.
 type DaemonSetSpec struct {
-	// selector selects the pods of the set. It must match the template's labels and never changes.
+	// selector selects the pods of the set. It must match the template's labels, and is immutable.
 	Selector *metav1.LabelSelector `json:"selector"`
-	// template is what new pods are made from, and says by nodeSelector, affinity and tolerations which nodes
-	// run one. Changing it makes a new revision.
+	// template is the template of new pods. Its nodeSelector, affinity and tolerations select the nodes. A change of it
+	// creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// updateStrategy says how pods move to the update revision.
+	// updateStrategy defines how pods are updated.
 	// +optional
 	UpdateStrategy DaemonSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
-	// minReadySeconds is how long a pod must have been ready to count as available. The default is 0.
+	// minReadySeconds is the time that a pod must have been ready to count as available. The default is 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
-	// burstReplicas is how many pods are created, deleted or updated in place at a time, as a number or as a
-	// percentage of the nodes that should run one, rounded down, but at least 1. The default is 250.
+	// burstReplicas is the number of pods that are created, deleted or updated in place at a time, or a percentage of
+	// status.desiredNumberScheduled, rounded down, but at least 1. The default is 250.
 	// +optional
 	// +kubebuilder:default=250
 	BurstReplicas *intstr.IntOrString `json:"burstReplicas,omitempty"`
-	// revisionHistoryLimit is the number of older revisions that are kept. Those in use count, too, and are never
-	// deleted. The default is 10.
+	// revisionHistoryLimit is the number of older revisions that are kept. Revisions in use count, too, and are always
+	// kept. The default is 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
-	// lifecycle holds pods in a state until the outside world agrees that they go on. Only preDelete has an effect.
+	// lifecycle has hooks that delay the deletion of a pod. Only preDelete has an effect.
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
-	// scaleStrategy says how pods are added.
+	// scaleStrategy limits the creation of the first pods.
 	// +optional
 	ScaleStrategy *DaemonSetScaleStrategy `json:"scaleStrategy,omitempty"`
 }
 
-// DaemonSetScaleStrategy says how pods are added.
+// DaemonSetScaleStrategy limits the creation of the first pods.
 type DaemonSetScaleStrategy struct {
-	// partitionedScaling applies updateStrategy.rollingUpdate.partition to nodes that never had a pod of the set,
-	// too: as many of them stay without one. It needs strategy RollingUpdate.
+	// partitionedScaling also applies updateStrategy.rollingUpdate.partition to nodes that have yet to get their first pod:
+	// that many nodes stay without a pod. It needs updateStrategy.type RollingUpdate.
 	// +optional
 	PartitionedScaling bool `json:"partitionedScaling,omitempty"`
 }
 
-// DaemonSetUpdateStrategyType says when pods move to the update revision.
+// DaemonSetUpdateStrategyType defines when pods are updated.
 type DaemonSetUpdateStrategyType string
 
 // Values of DaemonSetUpdateStrategyType. Empty means RollingUpdate.
 const (
-	// RollingUpdateStrategyType moves them within the limits of rollingUpdate.
+	// RollingUpdateStrategyType updates pods within the limits of rollingUpdate.
 	RollingUpdateStrategyType DaemonSetUpdateStrategyType = "RollingUpdate"
-	// OnDeleteStrategyType replaces a pod only once somebody has deleted it.
+	// OnDeleteStrategyType updates a pod only after you delete it.
 	OnDeleteStrategyType DaemonSetUpdateStrategyType = "OnDelete"
 )
 
-// DaemonSetUpdateStrategy says how pods move to the update revision.
+// DaemonSetUpdateStrategy defines how pods are updated.
 type DaemonSetUpdateStrategy struct {
 	// type is RollingUpdate (the default) or OnDelete.
 	// +optional
 	Type DaemonSetUpdateStrategyType `json:"type,omitempty"`
-	// rollingUpdate counts with type RollingUpdate only.
+	// rollingUpdate has the settings of type RollingUpdate. Type OnDelete ignores it.
 	// +optional
 	RollingUpdate *RollingUpdateDaemonSet `json:"rollingUpdate,omitempty"`
 }
 
-// RollingUpdateType says what an update does to a pod.
+// RollingUpdateType defines how an update changes a pod.
 type RollingUpdateType string
 
 // Values of RollingUpdateType. Empty means Standard.
 const (
-	// StandardRollingUpdateType deletes the pod and creates one of the update revision: before if maxSurge
-	// allows that, after otherwise.
+	// StandardRollingUpdateType deletes the pod and creates one of the update revision. With maxSurge, the new pod is
+	// created first.
 	StandardRollingUpdateType RollingUpdateType = "Standard"
-	// InPlaceRollingUpdateType changes the running pod where that is possible and recreates it otherwise.
+	// InPlaceRollingUpdateType updates the running pod if possible, and recreates it otherwise.
 	InPlaceRollingUpdateType RollingUpdateType = "InPlaceIfPossible"
-	// SurgingRollingUpdateType is a word of v1alpha1 for Standard with maxSurge 1 and maxUnavailable 0.
+	// SurgingRollingUpdateType is accepted in v1alpha1 and means Standard with maxSurge 1 and maxUnavailable 0.
 	SurgingRollingUpdateType RollingUpdateType = "Surging"
 )
 
-// UnreadyNodePolicy says whether nodes that are not Ready use up maxUnavailable and maxSurge.
+// UnreadyNodePolicy defines whether NotReady nodes use up maxUnavailable and maxSurge.
 type UnreadyNodePolicy string
 
 // Values of UnreadyNodePolicy. Empty means Count.
 const (
-	// CountUnreadyNodes treats them like all nodes, as the built-in DaemonSet does.
+	// CountUnreadyNodes counts NotReady nodes like other nodes, as the built-in DaemonSet does.
 	CountUnreadyNodes UnreadyNodePolicy = "Count"
-	// SkipUnreadyNodes lets their unavailable pods use up nothing.
+	// SkipUnreadyNodes excludes unavailable pods on NotReady nodes from maxUnavailable and maxSurge.
 	SkipUnreadyNodes UnreadyNodePolicy = "Skip"
-	// SkipNodesUnreadyBeforeUpdate is Skip for nodes that have not been Ready since before status.updateStartTime.
-	// A node that became so during the update counts: the update may be why.
+	// SkipNodesUnreadyBeforeUpdate is Skip for nodes that became NotReady before status.updateStartTime. A node that became
+	// NotReady during the update counts, because the update may be the cause.
 	SkipNodesUnreadyBeforeUpdate UnreadyNodePolicy = "SkipIfNotReadyBeforeUpdate"
 )
 
-// UnselectedNodePolicy says what becomes of pods on nodes that selector and partition leave out.
+// UnselectedNodePolicy defines the revision of pods on nodes that selector and partition exclude.
 type UnselectedNodePolicy string
 
 // Values of UnselectedNodePolicy. Empty means Ignore.
 const (
-	// IgnoreUnselectedNodes leaves their pods as they are, updated ones too, and creates new ones at the update revision.
+	// IgnoreUnselectedNodes leaves pods on these nodes as they are, and creates new pods at the update revision.
 	IgnoreUnselectedNodes UnselectedNodePolicy = "Ignore"
-	// RevertUnselectedNodes returns their updated pods to, and creates new ones at, status.currentRevision, the last
-	// revision that was rolled out to all nodes. If the template is that revision, all nodes go to it.
+	// RevertUnselectedNodes returns updated pods on these nodes to status.currentRevision, the last revision that was
+	// rolled out to all nodes, and creates new pods at it. If the template is that revision, all nodes are updated to it.
 	RevertUnselectedNodes UnselectedNodePolicy = "Revert"
 )
 
-// InPlaceUpdateStrategy says how a pod is updated in place.
+// InPlaceUpdateStrategy has the settings of updates in place.
 type InPlaceUpdateStrategy struct {
-	// resizeDeadlineSeconds is how long a pod waits for cpu and memory that its node puts off, or cannot give to a running
-	// pod. Then it is recreated, as maxUnavailable allows. Absent means that it waits for ever. A resize to more than the
-	// node has, which the server refuses from Kubernetes 1.36 on, waits in any case: the new pod would, too.
+	// resizeDeadlineSeconds is the time that a pod waits for cpu and memory that its node defers or is unable to give to a
+	// running pod. Then the pod is recreated, within maxUnavailable. Absent means that it waits forever. From Kubernetes
+	// 1.36 on, the API server rejects a resize to more than the node has. Such a pod always waits, because a new pod on the
+	// node would have to wait, too.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ResizeDeadlineSeconds *int32 `json:"resizeDeadlineSeconds,omitempty"`
 }
 
-// RollingUpdateDaemonSet says on which nodes pods are updated, how many at a time and how.
+// RollingUpdateDaemonSet defines on which nodes pods are updated, how many at a time and how.
 type RollingUpdateDaemonSet struct {
 	// rollingUpdateType is Standard (the default) or InPlaceIfPossible. v1alpha1 also accepts Surging, which is
 	// stored as Standard with maxSurge 1 and maxUnavailable 0.
 	// +optional
 	RollingUpdateType RollingUpdateType `json:"rollingUpdateType,omitempty"`
-	// inPlaceUpdateStrategy says how a pod is updated in place.
+	// inPlaceUpdateStrategy has the settings of updates in place.
 	// +optional
 	InPlaceUpdateStrategy *InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
-	// maxUnavailable is the number of nodes whose pod may be unavailable during the update, or their percentage of
-	// the nodes that should run one, rounded up. The default is 1, and 0 if maxSurge is given. Exactly one of both is 0.
+	// maxUnavailable is the number of nodes that may be without an available pod during the update, or a percentage of
+	// status.desiredNumberScheduled, rounded up. The default is 1, and 0 if maxSurge is set. Set exactly one of
+	// maxUnavailable and maxSurge to a value other than 0.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// maxSurge is the number of nodes that may run an old and a new pod during the update, or their percentage of
-	// the nodes that should run one, rounded up. The default is 0.
+	// maxSurge is the number of nodes that may run an old and a new pod during the update, or a percentage of
+	// status.desiredNumberScheduled, rounded up. The default is 0.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// selector over the labels of nodes: pods on other nodes are not updated. Absent means all nodes.
+	// selector selects nodes by their labels. Pods are updated on these nodes only. Absent means all nodes.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// partition is the number of nodes whose pods are not updated, or their percentage of the nodes that should
-	// run one, rounded down. The default is 0.
+	// partition is the number of nodes that keep pods of the older revision, or a percentage of the nodes that run or
+	// should run a pod, rounded down. The default is 0.
 	// +optional
 	Partition *intstr.IntOrString `json:"partition,omitempty"`
 	// paused stops updates. Missing and failed pods are still replaced.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
-	// unreadyNodePolicy says whether nodes that are not Ready use up maxUnavailable and maxSurge: Count (the
-	// default), Skip or SkipIfNotReadyBeforeUpdate.
+	// unreadyNodePolicy is Count (the default), Skip or SkipIfNotReadyBeforeUpdate. It defines whether NotReady nodes use
+	// up maxUnavailable and maxSurge.
 	// +optional
 	UnreadyNodePolicy UnreadyNodePolicy `json:"unreadyNodePolicy,omitempty"`
-	// unselectedNodePolicy says what becomes of pods on nodes that selector and partition leave out: Ignore (the
-	// default) leaves updated pods updated and creates new ones at the update revision; Revert returns them to, and
-	// creates new ones at, status.currentRevision, and updates all nodes if that is the revision of the template.
+	// unselectedNodePolicy is Ignore (the default) or Revert. It applies to nodes that selector and partition exclude.
+	// Ignore leaves their pods as they are and creates new pods at the update revision. Revert returns updated pods to
+	// status.currentRevision and creates new pods at it.
 	// +optional
 	UnselectedNodePolicy UnselectedNodePolicy `json:"unselectedNodePolicy,omitempty"`
 }
 
-// DaemonSetStatus says what was seen at observedGeneration. Of several pods on a node the oldest counts.
+// DaemonSetStatus is the state that the controller last observed. If a node has several pods, the oldest one counts.
 type DaemonSetStatus struct {
 	// currentNumberScheduled is the number of nodes that should run a pod and have at least one.
 	// +optional
@@ -224,7 +226,7 @@ type DaemonSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	NumberAvailable int32 `json:"numberAvailable"`
-	// numberUnavailable is desiredNumberScheduled less numberAvailable.
+	// numberUnavailable is desiredNumberScheduled minus numberAvailable.
 	// +optional
 	// +kubebuilder:default=0
 	NumberUnavailable int32 `json:"numberUnavailable"`
@@ -232,28 +234,27 @@ type DaemonSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	NumberUnreadyNodes int32 `json:"numberUnreadyNodes"`
-	// numberSkippedNodes is the number of those that have no available pod and that unreadyNodePolicy lets use up
-	// nothing of maxUnavailable and maxSurge.
+	// numberSkippedNodes is the number of nodes without an available pod that unreadyNodePolicy excludes from maxUnavailable
+	// and maxSurge.
 	// +optional
 	// +kubebuilder:default=0
 	NumberSkippedNodes int32 `json:"numberSkippedNodes"`
-	// collisionCount keeps names of revisions apart whose hashes are equal by accident.
+	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
-	// conditions are at most one of each type.
+	// conditions are the latest observations of the state, at most one of each type.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []workload.Condition `json:"conditions,omitempty"`
-	// currentRevision is the short hash of the last revision that was rolled out to all nodes: while partition and selector
-	// kept none back, each node that is Ready had an available pod of it.
-	// The first revision counts from the begin.
+	// currentRevision is the short hash of the last revision that was rolled out to all nodes: every Ready node had an
+	// available pod of it, without a limit by partition or selector. The first revision counts from the start.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// updateRevision is the short hash of the template, which stands in label controller-revision-hash of updated pods.
+	// updateRevision is the short hash of the template. Updated pods have it in label controller-revision-hash.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// updateStartTime is when updateRevision changed last.
+	// updateStartTime is the time of the last change of updateRevision.
 	// +optional
 	UpdateStartTime *metav1.Time `json:"updateStartTime,omitempty"`
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// StatefulSet runs a number of pods with stable names, claims and order. It updates several pods at a time, in place if
+// StatefulSet runs a number of pods with stable names, PVCs and order. It updates several pods at a time, in place if
 // possible.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=sts;asts
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
-// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The number of pods wanted."
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The desired number of pods."
 // +kubebuilder:printcolumn:name="CURRENT",type="integer",JSONPath=".status.replicas",description="The number of pods that exist."
 // +kubebuilder:printcolumn:name="UPDATED",type="integer",JSONPath=".status.updatedReplicas",description="The number of pods of the update revision."
 // +kubebuilder:printcolumn:name="READY",type="integer",JSONPath=".status.readyReplicas",description="The number of ready pods."
@@ -26,10 +26,10 @@ type StatefulSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are wanted and how they change.
+	// spec defines the pods and their updates.
 	// +optional
 	Spec StatefulSetSpec `json:"spec,omitempty"`
-	// status is what the controller last observed.
+	// status is the state that the controller last observed.
 	// +optional
 	Status StatefulSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -44,9 +44,9 @@ type StatefulSetList struct {
 	Items []StatefulSet `json:"items"`
 }
 
-// StatefulSetSpec says which pods are wanted and how they change.
+// StatefulSetSpec defines the pods and their updates.
 type StatefulSetSpec struct {
-	// replicas is the number of pods wanted. The default is 1.
+	// replicas is the desired number of pods. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
@@ -55,8 +55,8 @@ type StatefulSetSpec struct {
 	Selector *metav1.LabelSelector `json:"selector"`
 	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates are templates of claims. Each ordinal gets a claim from each of them, which outlives its
-	// pods; the pod can mount it by the template's name.
+	// volumeClaimTemplates are templates of PVCs. Each ordinal gets one PVC from each template and keeps it when its pod is
+	// replaced. The pod mounts it by the name of the template.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
@@ -64,13 +64,13 @@ type StatefulSetSpec struct {
 	// create it. It is immutable.
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
-	// podManagementPolicy is OrderedReady (the default: a pod is created when those before it are available) or
-	// Parallel (all are created at once). It is immutable.
+	// podManagementPolicy is OrderedReady or Parallel. With OrderedReady, the default, a pod is created when all pods of
+	// lower ordinals are available. With Parallel, all pods are created at once. It is immutable.
 	// +optional
 	// +kubebuilder:default=OrderedReady
 	// +kubebuilder:validation:XValidation:rule="self in ['OrderedReady', 'Parallel']",message="must be 'OrderedReady' or 'Parallel'"
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
-	// updateStrategy says how pods are updated.
+	// updateStrategy defines how pods are updated.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	UpdateStrategy v1beta1.StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
@@ -86,7 +86,7 @@ type StatefulSetSpec struct {
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
-// StatefulSetStatus is what the controller last observed of a set.
+// StatefulSetStatus is the state that the controller last observed.
 type StatefulSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -112,10 +112,10 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	UpdatedReplicas int32 `json:"updatedReplicas"`
-	// currentRevision is the name of the revision of pods that are not updated yet.
+	// currentRevision is the name of the revision of pods that have yet to be updated.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// updateRevision is the name of the revision of the present template.
+	// updateRevision is the name of the revision of the current template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.

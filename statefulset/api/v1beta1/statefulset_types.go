@@ -9,14 +9,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 )
 
-// StatefulSet runs a number of pods with stable names, claims and order. It updates several pods at a time, in place if
+// StatefulSet runs a number of pods with stable names, PVCs and order. It updates several pods at a time, in place if
 // possible.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=sts;asts
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
-// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The number of pods wanted."
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The desired number of pods."
 // +kubebuilder:printcolumn:name="CURRENT",type="integer",JSONPath=".status.replicas",description="The number of pods that exist."
 // +kubebuilder:printcolumn:name="UPDATED",type="integer",JSONPath=".status.updatedReplicas",description="The number of pods of the update revision."
 // +kubebuilder:printcolumn:name="READY",type="integer",JSONPath=".status.readyReplicas",description="The number of ready pods."
@@ -27,10 +27,10 @@ type StatefulSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are wanted and how they change.
+	// spec defines the pods and their updates.
 	// +optional
 	Spec StatefulSetSpec `json:"spec,omitempty"`
-	// status is what the controller last observed.
+	// status is the state that the controller last observed.
 	// +optional
 	Status StatefulSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -45,9 +45,9 @@ type StatefulSetList struct {
 	Items []StatefulSet `json:"items"`
 }
 
-// StatefulSetSpec says which pods are wanted and how they change.
+// StatefulSetSpec defines the pods and their updates.
 type StatefulSetSpec struct {
-	// replicas is the number of pods wanted. The default is 1.
+	// replicas is the desired number of pods. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
@@ -56,26 +56,26 @@ type StatefulSetSpec struct {
 	Selector *metav1.LabelSelector `json:"selector"`
 	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates are templates of claims. Each ordinal gets a claim from each of them, which outlives its
-	// pods; the pod can mount it by the template's name.
+	// volumeClaimTemplates are templates of PVCs. Each ordinal gets one PVC from each template and keeps it when its pod is
+	// replaced. The pod mounts it by the name of the template.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// volumeClaimUpdateStrategy says what a change of volumeClaimTemplates does to existing claims. It needs feature
-	// gate StatefulSetAutoResizePVCGate.
+	// volumeClaimUpdateStrategy defines how existing PVCs follow a change of volumeClaimTemplates. It needs feature gate
+	// StatefulSetAutoResizePVCGate.
 	// +optional
 	VolumeClaimUpdateStrategy VolumeClaimUpdateStrategy `json:"volumeClaimUpdateStrategy,omitempty,omitzero"`
 	// serviceName is the name of the headless service that gives the pods their DNS names. The controller does not
 	// create it. It is immutable.
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
-	// podManagementPolicy is OrderedReady (the default: a pod is created when those before it are available) or
-	// Parallel (all are created at once). It is immutable.
+	// podManagementPolicy is OrderedReady or Parallel. With OrderedReady, the default, a pod is created when all pods of
+	// lower ordinals are available. With Parallel, all pods are created at once. It is immutable.
 	// +optional
 	// +kubebuilder:default=OrderedReady
 	// +kubebuilder:validation:XValidation:rule="self in ['OrderedReady', 'Parallel']",message="must be 'OrderedReady' or 'Parallel'"
 	PodManagementPolicy appsv1.PodManagementPolicyType `json:"podManagementPolicy,omitempty"`
-	// updateStrategy says how pods are updated.
+	// updateStrategy defines how pods are updated.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
@@ -89,38 +89,38 @@ type StatefulSetSpec struct {
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
-	// reserveOrdinals are ordinals that get no pod, as numbers or as ranges like "3-7". Higher ordinals get pods
-	// instead, so that the number of pods is still replicas.
+	// reserveOrdinals are ordinals without a pod, as numbers or as ranges like "3-7". Higher ordinals get pods instead, so
+	// that the number of pods is still replicas.
 	// +optional
 	// +listType=atomic
 	ReserveOrdinals []intstr.IntOrString `json:"reserveOrdinals,omitempty"`
-	// lifecycle has the hooks that hold a pod before it is deleted, updated in place or counted as available, until
-	// another controller or a user releases it.
+	// lifecycle has hooks that hold a pod before it is deleted, updated in place or counted as available. The pod continues
+	// when another controller or a user removes the label or finalizer of the hook.
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
-	// scaleStrategy says how pods are created.
+	// scaleStrategy limits how many pods are created at a time.
 	// +optional
 	ScaleStrategy *StatefulSetScaleStrategy `json:"scaleStrategy,omitempty"`
-	// persistentVolumeClaimRetentionPolicy says when claims are deleted. By default they never are.
+	// persistentVolumeClaimRetentionPolicy defines when PVCs are deleted. By default they are kept.
 	// +optional
 	PersistentVolumeClaimRetentionPolicy *StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
-	// ordinals says which ordinal is the lowest.
+	// ordinals sets the lowest ordinal.
 	// +optional
 	Ordinals *StatefulSetOrdinals `json:"ordinals,omitempty"`
 }
 
-// VolumeClaimUpdateStrategyType says what a change of volumeClaimTemplates does to existing claims.
+// VolumeClaimUpdateStrategyType defines how existing PVCs follow a change of volumeClaimTemplates.
 type VolumeClaimUpdateStrategyType string
 
 // Values of VolumeClaimUpdateStrategyType. Empty means OnDelete.
 const (
-	// OnPodRollingUpdate resizes claims during the rolling update, in its order and within its limits.
+	// OnPodRollingUpdate resizes PVCs during the rolling update, in its order and within its limits.
 	OnPodRollingUpdate VolumeClaimUpdateStrategyType = "OnPodRollingUpdate"
-	// OnClaimDelete does not change existing claims. Only new claims follow the template.
+	// OnClaimDelete keeps existing PVCs as they are. Only new PVCs follow the template.
 	OnClaimDelete VolumeClaimUpdateStrategyType = "OnDelete"
 )
 
-// VolumeClaimUpdateStrategy says what a change of volumeClaimTemplates does to existing claims.
+// VolumeClaimUpdateStrategy defines how existing PVCs follow a change of volumeClaimTemplates.
 type VolumeClaimUpdateStrategy struct {
 	// type is OnDelete (the default) or OnPodRollingUpdate.
 	// +optional
@@ -128,7 +128,7 @@ type VolumeClaimUpdateStrategy struct {
 	Type VolumeClaimUpdateStrategyType `json:"type,omitempty"`
 }
 
-// StatefulSetUpdateStrategy says how pods are updated.
+// StatefulSetUpdateStrategy defines how pods are updated.
 type StatefulSetUpdateStrategy struct {
 	// type is RollingUpdate (the default) or OnDelete.
 	// +optional
@@ -138,7 +138,7 @@ type StatefulSetUpdateStrategy struct {
 	RollingUpdate *RollingUpdateStatefulSetStrategy `json:"rollingUpdate,omitempty"`
 }
 
-// PodUpdatePolicy says what an update does to a pod.
+// PodUpdatePolicy defines how an update changes a pod.
 type PodUpdatePolicy string
 
 // Values of PodUpdatePolicy. Empty means ReCreate.
@@ -151,55 +151,53 @@ const (
 	InPlaceOnly PodUpdatePolicy = "InPlaceOnly"
 )
 
-// RollingUpdateStatefulSetStrategy says which pods are updated, in which order, how many at a time and how.
+// RollingUpdateStatefulSetStrategy defines which pods are updated, in which order, how many at a time and how.
 type RollingUpdateStatefulSetStrategy struct {
-	// partition is the number of pods that stay on the current revision: those of the lowest ordinals,
-	// unless unorderedUpdate is set. The default is 0.
+	// partition is the number of pods that stay on the current revision: the pods with the lowest ordinals, unless
+	// unorderedUpdate is set. The default is 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	Partition *int32 `json:"partition,omitempty"`
-	// maxUnavailable is the number of pods that may be unavailable during an update, or their percentage of replicas,
-	// rounded down, but at least 1. The default is 1. With OrderedReady it applies to updates only: pods are still
-	// created one after the other.
+	// maxUnavailable is the number of pods that may be unavailable during an update, or a percentage of replicas, rounded
+	// down, but at least 1. The default is 1. With OrderedReady it applies to updates only: pods are still created one
+	// after the other.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="a valid percent string must be a numeric string followed by an ending '%'"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self != 0 : self != '0%'",message="should not be less than 1"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// podUpdatePolicy is ReCreate (the default), InPlaceIfPossible or InPlaceOnly. The latter two need
+	// podUpdatePolicy is ReCreate (the default), InPlaceIfPossible or InPlaceOnly. InPlaceIfPossible and InPlaceOnly need
 	// readiness gate InPlaceUpdateReady in the template.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in ['', 'ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']",message="must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'"
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
-	// paused stops updates. Scaling and repair go on.
+	// paused stops updates. Scaling and the replacement of failed pods continue.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// unorderedUpdate frees the update from the order of the ordinals. It needs podManagementPolicy Parallel.
+	// unorderedUpdate updates pods in another order than by ordinal. It needs podManagementPolicy Parallel.
 	// +optional
 	UnorderedUpdate *UnorderedUpdateStrategy `json:"unorderedUpdate,omitempty"`
-	// inPlaceUpdateStrategy says how a pod is updated in place.
+	// inPlaceUpdateStrategy has the settings of updates in place.
 	// +optional
 	InPlaceUpdateStrategy *workload.InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
-	// minReadySeconds is how long a pod must have been ready to count as available, at most 300. The
-	// default is 0.
+	// minReadySeconds is the time that a pod must have been ready to count as available, at most 300. The default is 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	// +kubebuilder:validation:XValidation:rule="self <= 300",message="must be no more than 300 seconds"
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 }
 
-// UnorderedUpdateStrategy says which pods are updated first, in place of the order of ordinals.
+// UnorderedUpdateStrategy orders the pods of an update by priority instead of by ordinal.
 type UnorderedUpdateStrategy struct {
-	// priorityStrategy says which pods are updated first. Without it the highest ordinals are.
+	// priorityStrategy selects the pods that are updated first. The default is the pods with the highest ordinals.
 	// +optional
 	PriorityStrategy *workload.UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
 }
 
-// StatefulSetScaleStrategy says how pods are created.
+// StatefulSetScaleStrategy limits how many pods are created at a time.
 type StatefulSetScaleStrategy struct {
-	// maxUnavailable limits how many pods may be unavailable while pods are created, as a number or a
-	// percentage of replicas, rounded down, but at least 1. Absent means no limit. It needs
-	// podManagementPolicy Parallel.
+	// maxUnavailable is the number of pods that may be unavailable while pods are created, or a percentage of replicas,
+	// rounded down, but at least 1. Absent means unlimited. It needs podManagementPolicy Parallel.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="a valid percent string must be a numeric string followed by an ending '%'"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
@@ -207,18 +205,17 @@ type StatefulSetScaleStrategy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
-// StatefulSetPersistentVolumeClaimRetentionPolicy says when claims made from volumeClaimTemplates are deleted.
+// StatefulSetPersistentVolumeClaimRetentionPolicy defines when PVCs made from volumeClaimTemplates are deleted.
 type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
-	// whenDeleted is Retain (the default) or Delete: what happens to the claims when the set is deleted.
+	// whenDeleted is Retain (the default) or Delete. Delete deletes all PVCs when the StatefulSet is deleted.
 	// +optional
 	WhenDeleted appsv1.PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
-	// whenScaled is Retain (the default) or Delete: what happens to the claims of an ordinal when the set is scaled
-	// down.
+	// whenScaled is Retain (the default) or Delete. Delete deletes the PVCs of an ordinal that is scaled in or reserved.
 	// +optional
 	WhenScaled appsv1.PersistentVolumeClaimRetentionPolicyType `json:"whenScaled,omitempty"`
 }
 
-// StatefulSetOrdinals says which ordinal is the lowest.
+// StatefulSetOrdinals sets the lowest ordinal.
 type StatefulSetOrdinals struct {
 	// start is the lowest ordinal. The default is 0.
 	// +optional
@@ -226,7 +223,7 @@ type StatefulSetOrdinals struct {
 	Start int32 `json:"start"`
 }
 
-// StatefulSetStatus is what the controller last observed of a set.
+// StatefulSetStatus is the state that the controller last observed.
 type StatefulSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -260,10 +257,10 @@ type StatefulSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// currentRevision is the name of the revision of pods that are not updated yet.
+	// currentRevision is the name of the revision of pods that have yet to be updated.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// updateRevision is the name of the revision of the present template.
+	// updateRevision is the name of the revision of the current template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	// collisionCount is how often the name of a new revision was taken. The hash in the next name depends on it.
@@ -277,21 +274,22 @@ type StatefulSetStatus struct {
 	// labelSelector is the selector as a string, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`
-	// volumeClaims says for each claim template how many claims match it, in the order of the templates.
+	// volumeClaims has the number of PVCs that match each of volumeClaimTemplates, in the same order.
 	// +optional
 	// +listType=atomic
 	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
 }
 
-// VolumeClaimStatus says how many claims match a template.
+// VolumeClaimStatus counts the PVCs that match a template.
 type VolumeClaimStatus struct {
 	// volumeClaimName is the name of the template.
 	// +optional
 	VolumeClaimName string `json:"volumeClaimName"`
-	// compatibleReplicas is the number of pods whose claim requests what the template requests.
+	// compatibleReplicas is the number of pods with a PVC that requests at least the size in the template, with its storage
+	// class and access modes.
 	// +optional
 	CompatibleReplicas int32 `json:"compatibleReplicas"`
-	// compatibleReadyReplicas is the number of those whose volume has that size.
+	// compatibleReadyReplicas is the number of these PVCs with a volume of the requested size.
 	// +optional
 	CompatibleReadyReplicas int32 `json:"compatibleReadyReplicas"`
 }
