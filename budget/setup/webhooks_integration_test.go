@@ -290,7 +290,7 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 		err = c.Update(t.Context(), forgets)
 		assert.True(check, apierrors.IsInvalid(err), err)
 	})
-	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Forbidden: v1alpha1 cannot say ignoredPodSelector")
+	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Forbidden: v1alpha1 cannot express ignoredPodSelector")
 
 	err = c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":{"matchLabels":{"app":"api"}}}}`)))
 	assert.ErrorContains(t, err, "spec.selector: Forbidden: is immutable")

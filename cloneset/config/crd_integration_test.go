@@ -141,8 +141,8 @@ func TestTheSchemaRefusesWithTheWordsOfTheWebhook(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"no selector", "spec: {template: {}}", "spec.selector: Required value"},
 		{"negative replicas", frame + "  replicas: -1", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
-		{"partition as a word", frame + "  updateStrategy: {rollingUpdate: {partition: abc}}", `spec.updateStrategy.rollingUpdate.partition: Invalid value: "abc": failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage`},
-		{"partition as text", frame + "  updateStrategy: {rollingUpdate: {partition: '5'}}", "failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage"},
+		{"partition as a word", frame + "  updateStrategy: {rollingUpdate: {partition: abc}}", `spec.updateStrategy.rollingUpdate.partition: Invalid value: "abc": must be a number or a percentage such as 20%`},
+		{"partition as text", frame + "  updateStrategy: {rollingUpdate: {partition: '5'}}", "must be a number or a percentage such as 20%"},
 		{"negative partition", frame + "  updateStrategy: {rollingUpdate: {partition: -1}}", "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0"},
 		{"unknown type", frame + "  updateStrategy: {type: Recreate}", "must be 'RollingUpdate' or 'OnDelete'"},
 		{"unknown policy", frame + "  updateStrategy: {rollingUpdate: {podUpdatePolicy: Recreate}}", "must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'"},

@@ -37,9 +37,9 @@ func Operator() manager.Operator {
 
 func (s *settings) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.excludePreparingDelete, "cloneset-scaling-exclude-preparing-delete", false,
-		"leave pods in PreparingDelete out of the count of replicas, as if every CloneSet asked for it")
+		"Exclude pods in lifecycle state PreparingDelete from the replicas of all CloneSets.")
 	flags.BoolVar(&s.unkeyedFirst, "order-priority-unkeyed-first", false,
-		"update pods with none of the orderPriority keys first instead of last")
+		"Update pods without an orderPriority label first instead of last.")
 }
 
 func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {

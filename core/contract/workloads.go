@@ -15,13 +15,13 @@ const (
 	ImagePreDownloadIgnoredLabel = "apps.kruise.io/image-predownload-ignored"
 )
 
-// Keys on workloads that the v1alpha1 form uses where v1beta1 has fields.
+// Keys on workloads: of CloneSets in v1alpha1 where v1beta1 has fields, and of the other workloads in every version.
 const (
-	// ImagePreDownloadParallelismAnnotation is an int or a string.
+	// ImagePreDownloadParallelismAnnotation is a number of nodes as text.
 	ImagePreDownloadParallelismAnnotation = "apps.kruise.io/image-predownload-parallelism"
 	// ImagePreDownloadTimeoutSecondsAnnotation is an int32 as text, in seconds.
 	ImagePreDownloadTimeoutSecondsAnnotation = "apps.kruise.io/image-predownload-timeout-seconds"
-	// ImagePreDownloadMinUpdatedReadyPodsAnnotation is an int32 as text.
+	// ImagePreDownloadMinUpdatedReadyPodsAnnotation is a number of pods as text; of a StatefulSet or DaemonSet also a percentage.
 	ImagePreDownloadMinUpdatedReadyPodsAnnotation = "apps.kruise.io/image-predownload-min-updated-ready-pods"
 	// ScalingExcludePreparingDeleteLabel set to "true" on a v1alpha1 CloneSet leaves pods in
 	// PreparingDelete out of the count of replicas.

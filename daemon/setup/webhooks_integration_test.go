@@ -61,7 +61,7 @@ func TestNodeImagesAreDefaultedAndConverted(t *testing.T) {
 	delete(old.Annotations, v1beta1.SecretModesAnnotation)
 	err := c.Update(t.Context(), old)
 	assert.True(t, apierrors.IsInvalid(err), err)
-	require.ErrorContains(t, err, "v1alpha1 cannot say mode batch of secret kruise-daemon-config/registry of image nginx")
+	require.ErrorContains(t, err, "v1alpha1 cannot express mode batch of secret kruise-daemon-config/registry of image nginx")
 	old.Annotations = map[string]string{conversion.AcceptLossAnnotation: "true"}
 	require.NoError(t, c.Update(t.Context(), old))
 }

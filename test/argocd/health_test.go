@@ -90,12 +90,12 @@ func set(spec, status string) string {
 
 // conditions that every set shares.
 const (
-	done       = `{type: Ready, status: "True", reason: Available, message: all pods are as wanted and available}`
+	done       = `{type: Ready, status: "True", reason: Available, message: all pods are up to date and available}`
 	underWay   = `{type: Ready, status: "False", reason: Progressing, message: 1 of 3 pods available}, {type: Reconciling, status: "True", reason: Progressing, message: 1 of 3 pods available}`
 	badImage   = `{type: Ready, status: "False", reason: ContainerPending, message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}, {type: Reconciling, status: "True", reason: ContainerPending, message: m}`
 	tooLate    = `{type: Ready, status: "False", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}, {type: Stalled, status: "True", reason: ProgressDeadlineExceeded, message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}`
 	invalid    = `{type: Ready, status: "False", reason: InvalidSpec, message: bad partition}, {type: Stalled, status: "True", reason: InvalidSpec, message: bad partition}`
-	paused     = `{type: Ready, status: "True", reason: Paused, message: the update is paused; 2 pods wait for it}`
+	paused     = `{type: Ready, status: "True", reason: Paused, message: the update is paused; 2 pods are not updated}`
 	quota      = `{type: FailedScale, status: "True", reason: Error, message: exceeded quota}, {type: Ready, status: "False", reason: FailedScale, message: exceeded quota}, {type: Reconciling, status: "True", reason: FailedScale, message: exceeded quota}`
 	deadline   = `{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: timed out}`
 	heldByUser = `{type: Progressing, status: "True", reason: ProgressPartitionAvailable, message: CloneSet has been paused due to partition ready}`
@@ -113,16 +113,16 @@ func setStates() []state {
 		{"edited a moment ago", "metadata: {name: web, generation: 3}\nspec: {}\nstatus: {observedGeneration: 2, conditions: [" + done + "]}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
 		{"not yet judged", with(0, 0, ""), argocd.Health{Status: "Progressing", Message: "the operator has not said yet whether it is ready"}},
 		{"progressing", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
-		{"ready", with(3, 3, done), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"ready", with(3, 3, done), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
 		{"partition held", with(3, 1, heldByUser+", "+done), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
-		{"paused", with(3, 1, paused), argocd.Health{Status: "Suspended", Message: "the update is paused; 2 pods wait for it"}},
+		{"paused", with(3, 1, paused), argocd.Health{Status: "Suspended", Message: "the update is paused; 2 pods are not updated"}},
 		{"paused with a broken pod", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
 		{"bad image", with(3, 1, badImage), argocd.Health{Status: "Progressing", Message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}},
 		{"past its deadline", with(3, 1, deadline+", "+tooLate), argocd.Health{Status: "Degraded", Message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}},
 		{"a spec that cannot be followed", with(3, 3, invalid), argocd.Health{Status: "Degraded", Message: "bad partition"}},
 		{"a quota", with(1, 1, quota), argocd.Health{Status: "Progressing", Message: "exceeded quota"}},
-		{"no replicas", with(0, 0, done), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
-		{"no replicas, and no counters", set("", "replicas: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"no replicas", with(0, 0, done), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
+		{"no replicas, and no counters", set("", "replicas: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
 		{
 			"being deleted",
 			"metadata: {name: web, generation: 3, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {}\nstatus: {observedGeneration: 3, conditions: [" + done + "]}\n",
@@ -134,7 +134,7 @@ func setStates() []state {
 func TestHealthOfSets(t *testing.T) {
 	onDelete := []state{{
 		"pods that wait to be deleted", set("updateStrategy: {type: OnDelete}", "replicas: 3, updatedReplicas: 0, conditions: ["+done+"]"),
-		argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"},
+		argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"},
 	}}
 	for _, kind := range []string{"CloneSet", "StatefulSet"} {
 		t.Run(kind, func(t *testing.T) {
@@ -150,15 +150,15 @@ func TestHealthOfDaemonSets(t *testing.T) {
 		return "metadata: {name: agent, generation: 3}\nspec: {updateStrategy: {type: " + strategy + "}}\nstatus: {observedGeneration: 3, " + status + "}\n"
 	}
 	const (
-		done    = `{type: Ready, status: "True", reason: Available, message: all pods are as wanted and available}`
+		done    = `{type: Ready, status: "True", reason: Available, message: all pods are up to date and available}`
 		rolling = `{type: Ready, status: "False", reason: RollingOut, message: 2 of 3 nodes have an available pod}`
 	)
 	checkStates(t, "DaemonSet", []state{
-		{"done", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 3, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"done", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 3, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
 		{"rolling out", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 2, conditions: ["+rolling+"]"), argocd.Health{Status: "Progressing", Message: "2 of 3 nodes have an available pod"}},
 		{"at its partition", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 1, conditions: ["+done+"]"), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
-		{"OnDelete", set("OnDelete", "desiredNumberScheduled: 3, updatedNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
-		{"no eligible node", set("RollingUpdate", "desiredNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are as wanted and available"}},
+		{"OnDelete", set("OnDelete", "desiredNumberScheduled: 3, updatedNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
+		{"no eligible node", set("RollingUpdate", "desiredNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
 		{"not seen", "metadata: {name: agent, generation: 3}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
 	}, "v1alpha1", "v1beta1")
 }

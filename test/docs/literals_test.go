@@ -24,8 +24,6 @@ func unexamined() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(`
 		budget
-		cloneset
-		core
 		daemon
 		jobs
 		kustomize

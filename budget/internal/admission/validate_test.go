@@ -114,7 +114,7 @@ func TestWhatV1alpha1CannotSayIsNotLost(t *testing.T) {
 	assert.Empty(t, Lost(budget(annotation("apps.kruise.io/accept-v1alpha1-loss", "true")), budget(ignoring), older))
 	errs := Lost(budget(), budget(ignoring), older)
 	if assert.Len(t, errs, 1) {
-		assert.Equal(t, "spec.ignoredPodSelector: Forbidden: v1alpha1 cannot say ignoredPodSelector, and this update would take it away: "+
+		assert.Equal(t, "spec.ignoredPodSelector: Forbidden: v1alpha1 cannot express ignoredPodSelector, and this update would take it away: "+
 			"keep annotation pub.kruise.io/ignored-pod-selector, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to \"true\"", errs[0].Error())
 	}
 }

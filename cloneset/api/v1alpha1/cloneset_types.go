@@ -13,7 +13,7 @@ import (
 // +kubebuilder:resource:shortName=clone
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
-// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The number of pods wanted."
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The desired number of pods."
 // +kubebuilder:printcolumn:name="UPDATED",type="integer",JSONPath=".status.updatedReplicas",description="The number of pods of the update revision."
 // +kubebuilder:printcolumn:name="UPDATED_READY",type="integer",JSONPath=".status.updatedReadyReplicas",description="The number of ready pods of the update revision."
 // +kubebuilder:printcolumn:name="UPDATED_AVAILABLE",type="integer",JSONPath=".status.updatedAvailableReplicas",description="The number of available pods of the update revision."
@@ -27,10 +27,10 @@ type CloneSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are wanted and how they change.
+	// spec is the desired state of the set.
 	// +optional
 	Spec CloneSetSpec `json:"spec,omitempty"`
-	// status is what the controller last observed.
+	// status is the state that the controller last observed.
 	// +optional
 	Status CloneSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -45,9 +45,9 @@ type CloneSetList struct {
 	Items []CloneSet `json:"items"`
 }
 
-// CloneSetSpec says which pods are wanted and how they change.
+// CloneSetSpec is the desired state of a CloneSet.
 type CloneSetSpec struct {
-	// replicas is the number of pods wanted. The default is 1.
+	// replicas is the desired number of pods. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
@@ -56,16 +56,16 @@ type CloneSetSpec struct {
 	Selector *metav1.LabelSelector `json:"selector"`
 	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates are templates of claims. Each pod gets a claim from each of them, and can mount it by the
+	// volumeClaimTemplates are templates of PVCs. Each pod gets a PVC from each of them, and can mount it by the
 	// template's name.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// scaleStrategy says how pods are created and deleted.
+	// scaleStrategy controls how pods are created and deleted.
 	// +optional
 	// +kubebuilder:default={}
 	ScaleStrategy CloneSetScaleStrategy `json:"scaleStrategy,omitempty,omitzero"`
-	// updateStrategy says how pods are updated.
+	// updateStrategy controls how pods are updated.
 	// +optional
 	UpdateStrategy CloneSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
 	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
@@ -82,13 +82,13 @@ type CloneSetSpec struct {
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
 	// progressDeadlineSeconds is how long a rollout may make no progress before condition Progressing reports it. The
-	// rollout goes on. Absent or 2147483647 means no deadline.
+	// rollout continues. Absent or 2147483647 means no deadline.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// CloneSetScaleStrategy says how pods are created and deleted.
+// CloneSetScaleStrategy controls how pods are created and deleted.
 type CloneSetScaleStrategy struct {
 	// podsToDelete are the names of pods to delete. The controller removes a name when its pod is gone.
 	// +optional
@@ -100,13 +100,13 @@ type CloneSetScaleStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// disablePVCReuse deletes the claims of a deleted pod with it. Otherwise the pod that replaces it gets them.
+	// disablePVCReuse deletes the PVCs of a deleted pod with it. Otherwise the pod that replaces it gets them.
 	// +optional
 	// +kubebuilder:default=false
 	DisablePVCReuse bool `json:"disablePVCReuse,omitempty"`
 }
 
-// CloneSetUpdateStrategyType says what an update does to a pod.
+// CloneSetUpdateStrategyType selects how an update changes a pod.
 type CloneSetUpdateStrategyType string
 
 // Values of CloneSetUpdateStrategyType. Empty means ReCreate.
@@ -121,7 +121,7 @@ const (
 	OnDelete CloneSetUpdateStrategyType = "OnDelete"
 )
 
-// CloneSetUpdateStrategy says which pods are updated, in which order, how many at a time and how.
+// CloneSetUpdateStrategy controls which pods are updated, in which order, how many at a time and how.
 type CloneSetUpdateStrategy struct {
 	// type is ReCreate (the default), InPlaceIfPossible, InPlaceOnly or OnDelete.
 	// +optional
@@ -145,22 +145,22 @@ type CloneSetUpdateStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxSurge: invalid type: string is not a percentage"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// paused stops updates. Scaling goes on.
+	// paused stops updates. Scaling continues.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// priorityStrategy says which pods are updated first.
+	// priorityStrategy controls which pods are updated first.
 	// +optional
 	PriorityStrategy *workload.UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
 	// scatterStrategy spreads pods with the given labels evenly over the update.
 	// +optional
 	ScatterStrategy workload.UpdateScatterStrategy `json:"scatterStrategy,omitempty"`
-	// inPlaceUpdateStrategy says how a pod is updated in place. In this version the imagePreDownload fields have no
+	// inPlaceUpdateStrategy controls how a pod is updated in place. In this version the imagePreDownload fields have no
 	// effect; annotations on the CloneSet set the same.
 	// +optional
 	InPlaceUpdateStrategy *workload.InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
 }
 
-// CloneSetStatus is what the controller last observed of a set.
+// CloneSetStatus is the state of a set that the controller last observed.
 type CloneSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -194,7 +194,7 @@ type CloneSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	ExpectedUpdatedReplicas int32 `json:"expectedUpdatedReplicas"`
-	// updateRevision is the name of the revision of the present template.
+	// updateRevision is the name of the revision of the current template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	// currentRevision is the name of the last revision that all pods had.

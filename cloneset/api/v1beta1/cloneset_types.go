@@ -14,7 +14,7 @@ import (
 // +kubebuilder:resource:shortName=clone
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
-// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The number of pods wanted."
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".spec.replicas",description="The desired number of pods."
 // +kubebuilder:printcolumn:name="UPDATED",type="integer",JSONPath=".status.updatedReplicas",description="The number of pods of the update revision."
 // +kubebuilder:printcolumn:name="UPDATED_READY",type="integer",JSONPath=".status.updatedReadyReplicas",description="The number of ready pods of the update revision."
 // +kubebuilder:printcolumn:name="UPDATED_AVAILABLE",type="integer",JSONPath=".status.updatedAvailableReplicas",description="The number of available pods of the update revision."
@@ -28,10 +28,10 @@ type CloneSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are wanted and how they change.
+	// spec is the desired state of the set.
 	// +optional
 	Spec CloneSetSpec `json:"spec,omitempty"`
-	// status is what the controller last observed.
+	// status is the state that the controller last observed.
 	// +optional
 	Status CloneSetStatus `json:"status,omitempty,omitzero"`
 }
@@ -46,9 +46,9 @@ type CloneSetList struct {
 	Items []CloneSet `json:"items"`
 }
 
-// CloneSetSpec says which pods are wanted and how they change.
+// CloneSetSpec is the desired state of a CloneSet.
 type CloneSetSpec struct {
-	// replicas is the number of pods wanted. The default is 1.
+	// replicas is the desired number of pods. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
@@ -57,15 +57,15 @@ type CloneSetSpec struct {
 	Selector *metav1.LabelSelector `json:"selector"`
 	// template is the template of new pods. A change of it creates a new revision.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// volumeClaimTemplates are templates of claims. Each pod gets a claim from each of them, and can mount it by the
+	// volumeClaimTemplates are templates of PVCs. Each pod gets a PVC from each of them, and can mount it by the
 	// template's name.
 	// +optional
 	// +listType=atomic
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
-	// scaleStrategy says how pods are created and deleted.
+	// scaleStrategy controls how pods are created and deleted.
 	// +optional
 	ScaleStrategy CloneSetScaleStrategy `json:"scaleStrategy,omitempty,omitzero"`
-	// updateStrategy says how pods are updated.
+	// updateStrategy controls how pods are updated.
 	// +optional
 	UpdateStrategy CloneSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
 	// revisionHistoryLimit is the number of unused revisions that are kept. The default is 10.
@@ -82,13 +82,13 @@ type CloneSetSpec struct {
 	// +optional
 	Lifecycle *workload.Lifecycle `json:"lifecycle,omitempty"`
 	// progressDeadlineSeconds is how long a rollout may make no progress before condition Progressing reports it. The
-	// rollout goes on. Absent or 2147483647 means no deadline.
+	// rollout continues. Absent or 2147483647 means no deadline.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be greater than or equal to 0"
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// CloneSetScaleStrategy says how pods are created and deleted.
+// CloneSetScaleStrategy controls how pods are created and deleted.
 type CloneSetScaleStrategy struct {
 	// podsToDelete are the names of pods to delete. The controller removes a name when its pod is gone.
 	// +optional
@@ -97,10 +97,10 @@ type CloneSetScaleStrategy struct {
 	// maxUnavailable limits how many pods may be unavailable while pods are created, as a number or a
 	// percentage of replicas, rounded up. Absent means no limit.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="must be a number or a percentage such as 20%"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// enablePVCReuse gives the claims of a deleted pod to the pod that replaces it. Otherwise they are deleted with the
+	// enablePVCReuse gives the PVCs of a deleted pod to the pod that replaces it. Otherwise they are deleted with the
 	// pod.
 	// +optional
 	// +kubebuilder:default=false
@@ -110,7 +110,7 @@ type CloneSetScaleStrategy struct {
 	ExcludePreparingDelete bool `json:"excludePreparingDelete,omitempty"`
 }
 
-// CloneSetUpdateStrategyType says when pods are updated.
+// CloneSetUpdateStrategyType selects when pods are updated.
 type CloneSetUpdateStrategyType string
 
 // Values of CloneSetUpdateStrategyType. Empty means RollingUpdate.
@@ -121,7 +121,7 @@ const (
 	OnDelete CloneSetUpdateStrategyType = "OnDelete"
 )
 
-// CloneSetUpdateStrategy says how pods are updated.
+// CloneSetUpdateStrategy controls how pods are updated.
 type CloneSetUpdateStrategy struct {
 	// type is RollingUpdate (the default) or OnDelete.
 	// +optional
@@ -132,7 +132,7 @@ type CloneSetUpdateStrategy struct {
 	RollingUpdate *RollingUpdateCloneSetStrategy `json:"rollingUpdate,omitempty"`
 }
 
-// PodUpdatePolicy says what an update does to a pod.
+// PodUpdatePolicy selects how an update changes a pod.
 type PodUpdatePolicy string
 
 // Values of PodUpdatePolicy. Empty means ReCreate.
@@ -145,7 +145,7 @@ const (
 	InPlaceOnly PodUpdatePolicy = "InPlaceOnly"
 )
 
-// RollingUpdateCloneSetStrategy says which pods are updated, in which order, how many at a time and how.
+// RollingUpdateCloneSetStrategy controls which pods are updated, in which order, how many at a time and how.
 type RollingUpdateCloneSetStrategy struct {
 	// podUpdatePolicy is ReCreate (the default), InPlaceIfPossible or InPlaceOnly.
 	// +optional
@@ -154,36 +154,36 @@ type RollingUpdateCloneSetStrategy struct {
 	// partition is the number of pods, or their percentage of replicas rounded up, that stay at the current revision.
 	// With a percentage other than 100% at least one pod is updated. The default is 0.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="must be a number or a percentage such as 20%"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	Partition *intstr.IntOrString `json:"partition,omitempty"`
 	// maxUnavailable is the number of pods that may be unavailable during an update, or their percentage
 	// of replicas, rounded up without maxSurge and down with it. The default is 20%.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="must be a number or a percentage such as 20%"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// maxSurge is the number of pods that may exist beyond replicas during an update, or their
 	// percentage of replicas, rounded up. The default is 0. It must be 0 with InPlaceOnly.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="failed GetScaledValueFromIntOrPercent for maxSurge: invalid type: string is not a percentage"
+	// +kubebuilder:validation:XValidation:rule="type(self) != string || self.endsWith('%')",message="must be a number or a percentage such as 20%"
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be greater than or equal to 0"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// paused stops updates. Scaling goes on.
+	// paused stops updates. Scaling continues.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// priorityStrategy says which pods are updated first.
+	// priorityStrategy controls which pods are updated first.
 	// +optional
 	PriorityStrategy *workload.UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
 	// scatterStrategy spreads pods with the given labels evenly over the update.
 	// +optional
 	ScatterStrategy workload.UpdateScatterStrategy `json:"scatterStrategy,omitempty"`
-	// inPlaceUpdateStrategy says how a pod is updated in place.
+	// inPlaceUpdateStrategy controls how a pod is updated in place.
 	// +optional
 	InPlaceUpdateStrategy *workload.InPlaceUpdateStrategy `json:"inPlaceUpdateStrategy,omitempty"`
 }
 
-// CloneSetStatus is what the controller last observed of a set.
+// CloneSetStatus is the state of a set that the controller last observed.
 type CloneSetStatus struct {
 	// observedGeneration is the generation of the spec that this status belongs to.
 	// +optional
@@ -217,7 +217,7 @@ type CloneSetStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	ExpectedUpdatedReplicas int32 `json:"expectedUpdatedReplicas"`
-	// updateRevision is the name of the revision of the present template.
+	// updateRevision is the name of the revision of the current template.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
 	// currentRevision is the name of the last revision that all pods had.

@@ -14,19 +14,26 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
-// words are the messages that differ between the versions, because their fields do.
-type words struct{ policy, surge string }
+// words are the messages that differ between the versions: because their fields do, and because clients of OpenKruise know
+// those of v1alpha1.
+type words struct{ policy, surge, unreadable, terminating, foreign string }
 
 func wordsOf(version string) words {
 	if version == v1alpha1.GroupVersion.Version {
 		return words{
-			policy: "must be 'ReCreate', InPlaceIfPossible or 'InPlaceOnly' (or 'OnDelete')",
-			surge:  "can not use maxSurge with strategy type InPlaceOnly",
+			policy:      "must be 'ReCreate', InPlaceIfPossible or 'InPlaceOnly' (or 'OnDelete')",
+			surge:       "can not use maxSurge with strategy type InPlaceOnly",
+			unreadable:  "find pod %s failed: %v",
+			terminating: "find pod %s already terminating",
+			foreign:     "find pod %s owner is not this CloneSet",
 		}
 	}
 	return words{
-		policy: "must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'",
-		surge:  "can not use maxSurge with podUpdatePolicy InPlaceOnly",
+		policy:      "must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'",
+		surge:       "can not use maxSurge with podUpdatePolicy InPlaceOnly",
+		unreadable:  "pod %s cannot be read: %v",
+		terminating: "pod %s is already being deleted",
+		foreign:     "pod %s does not belong to this CloneSet",
 	}
 }
 
@@ -75,9 +82,9 @@ func validateForm(rolling *v1beta1.RollingUpdateCloneSetStrategy, path *field.Pa
 	default:
 		errs = append(errs, field.Invalid(path.Child("podUpdatePolicy"), rolling.PodUpdatePolicy, wordsOf(version).policy))
 	}
-	errs = append(errs, validation.Amount(rolling.Partition, path.Child("partition"), "partition")...)
-	errs = append(errs, validation.Amount(rolling.MaxUnavailable, path.Child("maxUnavailable"), "maxUnavailable")...)
-	errs = append(errs, validation.Amount(rolling.MaxSurge, path.Child("maxSurge"), "maxSurge")...)
+	errs = append(errs, validation.Amount(rolling.Partition, path.Child("partition"))...)
+	errs = append(errs, validation.Amount(rolling.MaxUnavailable, path.Child("maxUnavailable"))...)
+	errs = append(errs, validation.Amount(rolling.MaxSurge, path.Child("maxSurge"))...)
 	errs = append(errs, ordering.ValidatePriority(rolling.PriorityStrategy, path.Child("priorityStrategy"))...)
 	errs = append(errs, ordering.ValidateScatter(rolling.ScatterStrategy, path.Child("scatterStrategy"))...)
 	return append(errs, validation.InPlaceStrategy(rolling.InPlaceUpdateStrategy, path.Child("inPlaceUpdateStrategy"))...)

@@ -5,10 +5,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 	"github.com/flotilla-project/flotilla/cloneset/internal/conversion"
@@ -21,7 +23,7 @@ import (
 
 // Facts are what the rules need to know besides the object and its predecessor.
 type Facts struct {
-	// Version is the version that the user sent; two messages use its words.
+	// Version is the version that the user sent; some messages use its words.
 	Version string
 	// Pods are the pods that were newly listed in podsToDelete, by name.
 	Pods map[string]PodFact
@@ -51,7 +53,7 @@ func Validate(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 		errs = append(errs, validateChange(set, old, facts)...)
 	}
 	errs = append(errs, facts.Template.Errors...)
-	return append(errs, validatePodsToDelete(set, facts.Pods)...)
+	return append(errs, validatePodsToDelete(set, facts.Pods, facts.Version)...)
 }
 
 // Warnings tell the user about fields that have no effect, and about pods that cannot be created again. Old is the
@@ -89,7 +91,7 @@ func validateNumbers(spec *v1beta1.CloneSetSpec) field.ErrorList {
 
 func validateScaleStrategy(strategy *v1beta1.CloneSetScaleStrategy) field.ErrorList {
 	path := specPath().Child("scaleStrategy")
-	errs := validation.Amount(strategy.MaxUnavailable, path.Child("maxUnavailable"), "maxUnavailable")
+	errs := validation.Amount(strategy.MaxUnavailable, path.Child("maxUnavailable"))
 	if twice := validation.Duplicates(strategy.PodsToDelete); len(twice) > 0 {
 		errs = append(errs, field.Invalid(path.Child("podsToDelete"), strategy.PodsToDelete, fmt.Sprintf("duplicated items %v", twice)))
 	}
@@ -97,17 +99,19 @@ func validateScaleStrategy(strategy *v1beta1.CloneSetScaleStrategy) field.ErrorL
 }
 
 // validatePodsToDelete looks at the names that facts has pods for: those that were not listed before.
-func validatePodsToDelete(set *v1beta1.CloneSet, pods map[string]PodFact) field.ErrorList {
-	path := specPath().Child("scaleStrategy", "podsToDelete")
+func validatePodsToDelete(set *v1beta1.CloneSet, pods map[string]PodFact, version string) field.ErrorList {
+	path, words := specPath().Child("scaleStrategy", "podsToDelete"), wordsOf(version)
 	var errs field.ErrorList
 	for _, name := range sets.List(sets.KeySet(pods)) {
 		switch fact := pods[name]; {
+		case apierrors.IsNotFound(fact.Err) && version != v1alpha1.GroupVersion.Version:
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("pod %s not found", name)))
 		case fact.Err != nil:
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("find pod %s failed: %v", name, fact.Err)))
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(words.unreadable, name, fact.Err)))
 		case fact.Pod.DeletionTimestamp != nil:
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("find pod %s already terminating", name)))
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(words.terminating, name)))
 		case !metav1.IsControlledBy(fact.Pod, set):
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("find pod %s owner is not this CloneSet", name)))
+			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(words.foreign, name)))
 		}
 	}
 	return errs

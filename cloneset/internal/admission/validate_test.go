@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -80,20 +82,20 @@ func TestValidateOneObject(t *testing.T) {
 		{"claim template without a name", func(s *set) { s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("")} }, spec + "volumeClaimTemplates[0].metadata.name: Required value"},
 
 		{"pods to delete twice", func(s *set) { s.Spec.ScaleStrategy.PodsToDelete = []string{"a", "b", "a", "a"} }, spec + `scaleStrategy.podsToDelete: Invalid value: ["a","b","a","a"]: duplicated items [a]`},
-		{"scale limit without %", func(s *set) { s.Spec.ScaleStrategy.MaxUnavailable = text("5") }, spec + `scaleStrategy.maxUnavailable: Invalid value: "5": failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage`},
+		{"scale limit without %", func(s *set) { s.Spec.ScaleStrategy.MaxUnavailable = text("5") }, spec + `scaleStrategy.maxUnavailable: Invalid value: "5": must be a number or a percentage such as 20%`},
 		{"negative scale limit", func(s *set) { s.Spec.ScaleStrategy.MaxUnavailable = number(-1) }, spec + "scaleStrategy.maxUnavailable: Invalid value: -1: must be greater than or equal to 0"},
 		{"decimal scale limit", func(s *set) { s.Spec.ScaleStrategy.MaxUnavailable = text("33.3%") }, ""},
 
 		{"unknown type", func(s *set) { s.Spec.UpdateStrategy.Type = "Recreate" }, spec + `updateStrategy.type: Invalid value: "Recreate": must be 'RollingUpdate' or 'OnDelete'`},
 		{"unknown policy", rolling(func(r *strategy) { r.PodUpdatePolicy = "Recreate" }), update + `podUpdatePolicy: Invalid value: "Recreate": must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'`},
-		{"partition as a word", rolling(func(r *strategy) { r.Partition = text("abc") }), update + `partition: Invalid value: "abc": failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage`},
-		{"partition as text", rolling(func(r *strategy) { r.Partition = text("5") }), update + `partition: Invalid value: "5": failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage`},
-		{"partition of no number", rolling(func(r *strategy) { r.Partition = text("x%") }), update + `partition: Invalid value: "x%": failed GetScaledValueFromIntOrPercent for partition: invalid value "x%": not a decimal number`},
+		{"partition as a word", rolling(func(r *strategy) { r.Partition = text("abc") }), update + `partition: Invalid value: "abc": must be a number or a percentage such as 20%`},
+		{"partition as text", rolling(func(r *strategy) { r.Partition = text("5") }), update + `partition: Invalid value: "5": must be a number or a percentage such as 20%`},
+		{"partition of no number", rolling(func(r *strategy) { r.Partition = text("x%") }), update + `partition: Invalid value: "x%": must be a number or a percentage such as 20%`},
 		{"negative partition", rolling(func(r *strategy) { r.Partition = number(-1) }), update + "partition: Invalid value: -1: must be greater than or equal to 0"},
 		{"negative percentage", rolling(func(r *strategy) { r.Partition = text("-5%") }), update + `partition: Invalid value: "-5%": must be greater than or equal to 0`},
 		{"decimal partition", rolling(func(r *strategy) { r.Partition = text("33.3%") }), ""},
-		{"maxUnavailable as text", rolling(func(r *strategy) { r.MaxUnavailable = text("1") }), update + `maxUnavailable: Invalid value: "1": failed GetScaledValueFromIntOrPercent for maxUnavailable: invalid type: string is not a percentage`},
-		{"maxSurge as text", rolling(func(r *strategy) { r.MaxSurge = text("1") }), update + `maxSurge: Invalid value: "1": failed GetScaledValueFromIntOrPercent for maxSurge: invalid type: string is not a percentage`},
+		{"maxUnavailable as text", rolling(func(r *strategy) { r.MaxUnavailable = text("1") }), update + `maxUnavailable: Invalid value: "1": must be a number or a percentage such as 20%`},
+		{"maxSurge as text", rolling(func(r *strategy) { r.MaxSurge = text("1") }), update + `maxSurge: Invalid value: "1": must be a number or a percentage such as 20%`},
 		{"more than all", rolling(func(r *strategy) { r.MaxUnavailable = text("120%") }), ""},
 		{"surge alone", rolling(func(r *strategy) { r.MaxUnavailable, r.MaxSurge = number(0), number(1) }), ""},
 		{"no way to move", rolling(func(r *strategy) { r.MaxUnavailable = text("0%") }), update + `maxUnavailable: Invalid value: "0%": maxUnavailable and maxSurge should not both be less than 1`},
@@ -211,22 +213,26 @@ func TestPodsToDelete(t *testing.T) {
 	terminating := controlled("set")
 	terminating.DeletionTimestamp = &metav1.Time{}
 	cases := []struct {
-		name string
-		fact PodFact
-		want string
+		name  string
+		fact  PodFact
+		want  string
+		older string // in v1alpha1
 	}{
-		{"a pod of the set", PodFact{Pod: controlled("set")}, ""},
-		{"no pod", PodFact{Err: errors.New("not found")}, "find pod a failed: not found"},
-		{"a pod that goes already", PodFact{Pod: terminating}, "find pod a already terminating"},
-		{"a pod of another set", PodFact{Pod: controlled("other")}, "find pod a owner is not this CloneSet"},
+		{"a pod of the set", PodFact{Pod: controlled("set")}, "", ""},
+		{"no pod", PodFact{Err: apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a")}, "pod a not found", `find pod a failed: pods "a" not found`},
+		{"a pod that cannot be read", PodFact{Err: errors.New("timeout")}, "pod a cannot be read: timeout", "find pod a failed: timeout"},
+		{"a pod that goes already", PodFact{Pod: terminating}, "pod a is already being deleted", "find pod a already terminating"},
+		{"a pod of another set", PodFact{Pod: controlled("other")}, "pod a does not belong to this CloneSet", "find pod a owner is not this CloneSet"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := texts(Validate(valid(), valid(), Facts{Pods: map[string]PodFact{"a": c.fact}}))
-			if c.want == "" {
-				assert.Empty(t, got)
-			} else {
-				assert.Equal(t, []string{`spec.scaleStrategy.podsToDelete: Invalid value: "a": ` + c.want}, got)
+			for version, want := range map[string]string{"v1beta1": c.want, "v1alpha1": c.older} {
+				got := texts(Validate(valid(), valid(), Facts{Version: version, Pods: map[string]PodFact{"a": c.fact}}))
+				if want == "" {
+					assert.Empty(t, got)
+				} else {
+					assert.Equal(t, []string{`spec.scaleStrategy.podsToDelete: Invalid value: "a": ` + want}, got)
+				}
 			}
 		})
 	}
@@ -311,7 +317,7 @@ func TestAnUpdateThroughV1alpha1LosesNothing(t *testing.T) {
 	assert.Empty(t, Validate(set, stored, Facts{Version: "v1beta1"}))
 	got := texts(Validate(set, stored, Facts{Version: "v1alpha1"}))
 	if assert.Len(t, got, 1) {
-		assert.Contains(t, got[0], "v1alpha1 cannot say podUpdatePolicy InPlaceOnly beside type OnDelete")
+		assert.Contains(t, got[0], "v1alpha1 cannot express podUpdatePolicy InPlaceOnly with type OnDelete")
 	}
 }
 
@@ -334,7 +340,7 @@ func TestRemovedClaimTemplatesThatAPartitionKeepsMountedAreNamed(t *testing.T) {
 		return Warnings(set, mounted, "v1alpha1")
 	}
 	require.Len(t, removed("50%", v1beta1.RollingUpdate), 1, "nothing mounts the spare one")
-	assert.Contains(t, removed("1", v1beta1.RollingUpdate)[0], "spec.volumeClaimTemplates[log]: the partition keeps pods")
+	assert.Contains(t, removed("1", v1beta1.RollingUpdate)[0], "spec.volumeClaimTemplates[log]: partition keeps pods")
 	assert.Empty(t, removed("0", v1beta1.RollingUpdate))
 	assert.Empty(t, removed("1", v1beta1.OnDelete), "a partition has no effect")
 }

@@ -104,7 +104,7 @@ func testValidation(t *testing.T, c client.Client) {
 		{"v1alpha1 words", "v1alpha1", "updateStrategy: {type: InPlaceOnly, maxSurge: 1}", "spec.updateStrategy.maxSurge: Invalid value: 1: can not use maxSurge with strategy type InPlaceOnly"},
 		{"v1beta1 words", "v1beta1", "updateStrategy: {rollingUpdate: {podUpdatePolicy: InPlaceOnly, maxSurge: 1}}", "can not use maxSurge with podUpdatePolicy InPlaceOnly"},
 		{"surge alone", "v1beta1", "updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}", ""},
-		{"partition of no number", "v1alpha1", "updateStrategy: {partition: x%}", "spec.updateStrategy.partition: Invalid value: \"x%\": failed GetScaledValueFromIntOrPercent for partition: "},
+		{"partition of no number", "v1alpha1", "updateStrategy: {partition: x%}", "spec.updateStrategy.partition: Invalid value: \"x%\": must be a number or a percentage such as 20%"},
 	})
 }
 
@@ -139,8 +139,8 @@ func testPodsToDelete(t *testing.T, c client.Client) {
 	list := func(names ...string) error {
 		return changing(t, c, set, func(s *v1beta1.CloneSet) { s.Spec.ScaleStrategy.PodsToDelete = names })
 	}
-	require.ErrorContains(t, list("absent"), `find pod absent failed: pods "absent" not found`)
-	require.ErrorContains(t, list("foreign"), "find pod foreign owner is not this CloneSet")
+	require.ErrorContains(t, list("absent"), "pod absent not found")
+	require.ErrorContains(t, list("foreign"), "pod foreign does not belong to this CloneSet")
 	require.NoError(t, list("mine"))
 	require.NoError(t, c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: namespace}}, client.GracePeriodSeconds(0)))
 	assert.NoError(t, list("mine"), "a name that is listed already is not looked up")
@@ -165,7 +165,7 @@ func testConversion(t *testing.T, c client.Client) {
 
 	careless := spoke.DeepCopy()
 	careless.Annotations = nil
-	require.ErrorContains(t, c.Update(t.Context(), careless), "spec.updateStrategy.type: Forbidden: v1alpha1 cannot say podUpdatePolicy InPlaceIfPossible beside type OnDelete")
+	require.ErrorContains(t, c.Update(t.Context(), careless), "spec.updateStrategy.type: Forbidden: v1alpha1 cannot express podUpdatePolicy InPlaceIfPossible with type OnDelete")
 	require.NoError(t, c.Update(t.Context(), &spoke))
 	assert.Equal(t, hub.Spec, stored(t, c, set).Spec)
 }

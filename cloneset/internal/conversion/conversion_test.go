@@ -279,7 +279,7 @@ func TestLost(t *testing.T) {
 		{
 			"a client that drops the record would lose the policy",
 			func(set *v1alpha1.CloneSet) { set.Annotations = nil },
-			"v1alpha1 cannot say podUpdatePolicy InPlaceOnly beside type OnDelete",
+			"v1alpha1 cannot express podUpdatePolicy InPlaceOnly with type OnDelete",
 		},
 		{
 			"a client may accept the loss",

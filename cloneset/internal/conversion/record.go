@@ -50,5 +50,5 @@ func Lost(stored, updated *v1beta1.CloneSet) string {
 	case now != nil && now.PodUpdatePolicy == was.PodUpdatePolicy:
 		return ""
 	}
-	return conversion.Loss(fmt.Sprintf("podUpdatePolicy %s beside type OnDelete", was.PodUpdatePolicy), recordAnnotation)
+	return conversion.Loss(fmt.Sprintf("podUpdatePolicy %s with type OnDelete", was.PodUpdatePolicy), recordAnnotation)
 }

@@ -32,7 +32,7 @@ type LifecycleHook struct {
 	MarkPodNotReady bool `json:"markPodNotReady,omitempty"`
 }
 
-// InPlaceUpdateStrategy says how a pod is updated in place.
+// InPlaceUpdateStrategy controls how a pod is updated in place.
 type InPlaceUpdateStrategy struct {
 	// gracePeriodSeconds is the time between making the pod not ready and changing its spec.
 	// +optional
@@ -44,11 +44,11 @@ type InPlaceUpdateStrategy struct {
 	// imagePreDownloadTimeoutSeconds limits one such pull.
 	// +optional
 	ImagePreDownloadTimeoutSeconds *int32 `json:"imagePreDownloadTimeoutSeconds,omitempty"`
-	// imagePreDownloadMinUpdatedReadyPods is how many updated pods must be ready before images are pulled ahead.
+	// imagePreDownloadMinUpdatedReadyPods is how many updated pods must be ready before images are pulled on the other nodes.
 	// +optional
 	ImagePreDownloadMinUpdatedReadyPods *int32 `json:"imagePreDownloadMinUpdatedReadyPods,omitempty"`
 	// resizeDeadlineSeconds is how long a pod waits for cpu and memory that its node puts off or can never give. Then it
-	// is recreated, as maxUnavailable allows. Absent means that it waits for ever. Policy InPlaceOnly never recreates.
+	// is recreated, as maxUnavailable allows. Absent means that it waits forever. Policy InPlaceOnly never recreates.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ResizeDeadlineSeconds *int32 `json:"resizeDeadlineSeconds,omitempty"`
@@ -56,8 +56,8 @@ type InPlaceUpdateStrategy struct {
 
 // UpdatePriorityStrategy orders the pods of an update. At most one of its lists is set.
 type UpdatePriorityStrategy struct {
-	// orderPriority updates pods with an earlier key in this list first, among them those whose label value ends in a
-	// larger number.
+	// orderPriority updates pods with an earlier key in this list first. Among pods with the same
+	// key, the pod with the larger number at the end of the label value is first.
 	// +optional
 	OrderPriority []UpdatePriorityOrderTerm `json:"orderPriority,omitempty"`
 	// weightPriority updates pods with a larger sum of weights first.
@@ -65,7 +65,7 @@ type UpdatePriorityStrategy struct {
 	WeightPriority []UpdatePriorityWeightTerm `json:"weightPriority,omitempty"`
 }
 
-// UpdatePriorityOrderTerm names a label whose value orders pods.
+// UpdatePriorityOrderTerm names a label. Its values order the pods.
 type UpdatePriorityOrderTerm struct {
 	// orderedKey is the label's key.
 	OrderedKey string `json:"orderedKey"`

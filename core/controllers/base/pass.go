@@ -159,7 +159,7 @@ func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
 	case p.Err != nil && p.Plan.RequeueAfter == 0:
 		return ctrl.Result{}, reconcile.TerminalError(p.Err)
 	case p.Err != nil:
-		log.FromContext(ctx).Error(p.Err, "The spec cannot be followed")
+		log.FromContext(ctx).Error(p.Err, "The spec is invalid")
 	}
 	return ctrl.Result{RequeueAfter: p.Plan.RequeueAfter}, nil
 }

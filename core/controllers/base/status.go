@@ -22,7 +22,7 @@ import (
 const statusAttempts = 5
 
 // errOvertaken means that another writer was first.
-var errOvertaken = errors.New("somebody else has changed it")
+var errOvertaken = errors.New("another client has changed it")
 
 // reportStatus brings the object of the pass to its next status, after. wrote is true if that took a write; again is when
 // to reconcile the object at the latest. After a refusal the status is not sent before a pause is over. A conflict with

@@ -95,14 +95,14 @@ func New(o Options) (*Executor, error) {
 	}
 	noops, err := counter(o, prometheus.CounterOpts{
 		Name: "flotilla_noop_writes_total",
-		Help: "Writes that changed nothing: the server returned the resourceVersion that the write was made for. It should not grow.",
+		Help: "Writes without effect: the server returned the resourceVersion that the write was based on. The number should stay constant.",
 	}, "controller")
 	if err != nil {
 		return nil, err
 	}
 	actions, err := counter(o, prometheus.CounterOpts{
 		Name: "flotilla_actions_total",
-		Help: "Actions of plans that were tried, by action and result. Most are one write.",
+		Help: "Actions of plans, by action and result. Most actions are one write.",
 	}, "controller", "action", "result")
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) pro
 		err = p.options.Live.Get(ctx, client.ObjectKeyFromObject(o), found)
 	}
 	if err != nil {
-		return progress.OutcomeOf(fmt.Errorf("look at %s, which exists already: %w", p.name(o), err))
+		return progress.OutcomeOf(fmt.Errorf("read %s, which already exists: %w", p.name(o), err))
 	}
 	r := progress.NameTaken("create "+p.name(o), exists, found, p.owner.GetUID())
 	if r.State == progress.Stale { // the owner has it
@@ -279,7 +279,7 @@ func (p *pass) mayAdopt(ctx context.Context) error {
 		err = p.options.Live.Get(ctx, p.workload, live)
 		switch {
 		case err != nil:
-			p.adoptionErr = fmt.Errorf("look at the owner: %w", err)
+			p.adoptionErr = fmt.Errorf("read the owner: %w", err)
 		case live.UID != p.owner.GetUID() || live.DeletionTimestamp != nil:
 			resource := schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
 			p.adoptionErr = apierrors.NewNotFound(resource, p.owner.GetName())

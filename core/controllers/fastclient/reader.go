@@ -164,7 +164,7 @@ func (r *Reader) store(ctx context.Context, object client.Object) (toolscache.In
 		return nil, nil
 	}
 	if !informer.HasSynced() {
-		return nil, fmt.Errorf("the cache of %T is not filled yet", object)
+		return nil, fmt.Errorf("the cache of %T has yet to fill", object)
 	}
 	store := single.GetIndexer()
 	if r.options.Over != nil {

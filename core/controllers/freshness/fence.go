@@ -79,7 +79,7 @@ func (t *Tracker) Start(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		log.FromContext(ctx).Error(err, "The caches cannot be compared with the server yet")
+		log.FromContext(ctx).Error(err, "Failed to compare the caches with the server, trying again")
 		if !t.pause(ctx, retryAfter) {
 			return nil
 		}
@@ -198,7 +198,7 @@ func (t *Tracker) resolveUncertain(ctx context.Context) {
 			case apierrors.IsNotFound(err):
 				t.resolveMissing(workload, key, d)
 			default:
-				log.FromContext(ctx).Error(err, "It stays in doubt whether an object was written", "object", d.name)
+				log.FromContext(ctx).Error(err, "The result of a write is still unknown", "object", d.name)
 			}
 		}
 	}

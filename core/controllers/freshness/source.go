@@ -63,7 +63,7 @@ func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schem
 	}
 	single, ok := informer.(interface{ GetStore() toolscache.Store })
 	if !ok {
-		return nil, fmt.Errorf("the cache has several informers of %s: their versions cannot be compared", gvk.Kind)
+		return nil, fmt.Errorf("the cache has several informers of %s: the tracker needs a single one", gvk.Kind)
 	}
 	return &source{kind: gvk, store: single.GetStore(), settings: settings}, nil
 }

@@ -68,7 +68,7 @@ type writes struct {
 // feature AtomicFIFO is off: then stores have no version.
 func New(ctx context.Context, o Options) (*Tracker, error) {
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.AtomicFIFO) {
-		return nil, errors.New("client-go's feature AtomicFIFO is off: the cache tells no resourceVersion")
+		return nil, errors.New("feature AtomicFIFO of client-go is off: the cache lacks a resourceVersion")
 	}
 	t := &Tracker{options: o, fencePassed: make(chan struct{}), sources: map[schema.GroupKind]*source{}, waiting: map[types.NamespacedName]*writes{}}
 	for kind, settings := range o.Kinds {

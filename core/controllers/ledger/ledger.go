@@ -28,7 +28,7 @@ const (
 var ErrGone = errors.New("the object is gone")
 
 // ErrOutdated means that a status cannot be computed for the version of the object that the server has.
-var ErrOutdated = errors.New("somebody else has changed it")
+var ErrOutdated = errors.New("another client has changed it")
 
 // Ledger decides requests about objects of a kind, and records what it decides in their statuses. It is safe for
 // concurrent use.

@@ -75,7 +75,7 @@ func (l *Ledger[T, Q, O]) settle(ctx context.Context, d *desk[T, Q, O], o O, bat
 		o, live = fresh, true
 		d.keep(o)
 	}
-	return o, fmt.Errorf("record a decision in %s: others write it all the time", o.GetName())
+	return o, fmt.Errorf("record a decision in %s: other clients keep changing it", o.GetName())
 }
 
 // deciderOf returns what decides a batch: requests in view of the statuses that are to be written.

@@ -62,7 +62,7 @@ func (b *Beginning) await(ctx context.Context) bool {
 			return true
 		}
 		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "It is not known whether a controller can begin")
+			log.FromContext(ctx).Error(err, "Failed to check whether a controller can start")
 		}
 		timer := ticks.NewTimer(lookPause)
 		select {

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNotSynced means that a cache has not synced yet. Without permission to list it never does.
-var ErrNotSynced = errors.New("the cache is not filled")
+var ErrNotSynced = errors.New("the cache has yet to fill")
 
 // Synced reports whether the cache of the object's kind, which Sync has started, has synced by now.
 func Synced(ctx context.Context, c cache.Cache, object client.Object) bool {
@@ -56,7 +56,7 @@ func StartCache(ctx context.Context, mgr ctrl.Manager, o cache.Options) (cache.C
 	}
 	go func() {
 		if err := made.Start(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "A cache has ended")
+			log.FromContext(ctx).Error(err, "A cache has stopped")
 		}
 	}()
 	return made, nil

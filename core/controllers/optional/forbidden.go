@@ -13,7 +13,7 @@ import (
 // forbidden counts what the process lacks rights for, whoever in it asks.
 var forbidden = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "flotilla_forbidden_requests_total",
-	Help: "Requests that the API server forbade for want of a permission, and permissions that were asked for and denied.",
+	Help: "Requests that the API server rejected because of a missing permission, and checks of permissions that it denied.",
 }, []string{"verb", "group", "resource"})
 
 // Forbidden returns the metric of the permissions that the process lacks.

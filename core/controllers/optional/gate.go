@@ -30,7 +30,7 @@ func (g *Gate) Open(ctx context.Context) (bool, error) {
 	}
 	lacking, err := Rights{Namespace: g.Namespace, Group: g.Group, Resource: g.Resource, Verbs: []string{"list", "watch"}}.Lacking(ctx, g.Client)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "It is not known whether objects may be cached", "resource", g.Resource)
+		log.FromContext(ctx).Error(err, "Failed to check whether objects may be cached", "resource", g.Resource)
 	}
 	g.forbidden.Store(len(lacking) > 0)
 	return len(lacking) == 0, nil

@@ -34,7 +34,7 @@ func (r Rights) Lacking(ctx context.Context, c client.Writer) (verbs []string, e
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: r.Group, Resource: r.Resource, Name: r.Name, Verb: verb},
 		}}
 		if err := c.Create(ctx, review); err != nil {
-			return nil, fmt.Errorf("ask for the right to %s: %w", verb, err)
+			return nil, fmt.Errorf("check the permission to %s: %w", verb, err)
 		}
 		if !review.Status.Allowed {
 			forbidden.WithLabelValues(verb, r.Group, r.Resource).Inc()
@@ -81,10 +81,10 @@ func (a *Access) Lacking(ctx context.Context) []string {
 	case err != nil && ctx.Err() != nil: // who asks has ended
 		return a.known()
 	case err != nil:
-		log.FromContext(ctx).Error(err, "It is not known whether rights are granted", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace)
+		log.FromContext(ctx).Error(err, "Failed to check permissions", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace)
 		a.lacks = a.known()
 	case !slices.Equal(lacks, a.lacks):
-		log.FromContext(ctx).Info("What the process may do has changed", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace, "lacking", strings.Join(lacks, ","))
+		log.FromContext(ctx).Info("The permissions of the process have changed", "resource", a.Rights.Resource, "namespace", a.Rights.Namespace, "lacking", strings.Join(lacks, ","))
 		a.lacks = lacks
 	}
 	a.until = now.Add(grantedAge)

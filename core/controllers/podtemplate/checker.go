@@ -42,7 +42,7 @@ func (e *UnavailableError) Error() string {
 	if apierrors.IsForbidden(e.Err) {
 		return fmt.Sprintf("the pod template cannot be checked: the operator needs permission to create podtemplates in namespace %s: %v", e.Namespace, e.Err)
 	}
-	return fmt.Sprintf("the pod template cannot be checked by the API server now, try again: %v", e.Err)
+	return fmt.Sprintf("the check of the pod template by the API server failed, try again: %v", e.Err)
 }
 
 // Unwrap returns the server's error.
@@ -129,7 +129,7 @@ func (c *Checker) dryRun(ctx context.Context, namespace string, template *corev1
 	}
 	added := addVolumes(&object.Template.Spec, volumes)
 	if err := c.questions.Wait(ctx); err != nil {
-		return answer{}, &UnavailableError{Namespace: namespace, Err: fmt.Errorf("too many templates are asked about: %w", err)}
+		return answer{}, &UnavailableError{Namespace: namespace, Err: fmt.Errorf("too many pod templates are checked at a time: %w", err)}
 	}
 	err := c.client.Create(ctx, object, client.DryRunAll)
 	var status apierrors.APIStatus

@@ -198,13 +198,13 @@ func (p *pump) openAll(ctx context.Context) (again <-chan time.Time, goOn bool) 
 		list, err := p.scope.source.List(ctx, namespace, version)
 		switch {
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			status := apierrors.NewResourceExpired("the pods of a namespace are not known at the version of the watch").Status()
+			status := apierrors.NewResourceExpired("the pods of a namespace were listed at another version than the watch").Status()
 			p.send(watch.Event{Type: watch.Error, Object: &status})
 			return nil, false
 		case ctx.Err() != nil:
 			return nil, false
 		case err != nil:
-			log.FromContext(ctx).Error(err, "The pods of a namespace cannot be listed yet", "namespace", namespace)
+			log.FromContext(ctx).Error(err, "Failed to list the pods of a namespace, trying again", "namespace", namespace)
 			return p.scope.clock.After(retryAfter), true
 		}
 		p.scope.opened(namespace, list.Items)

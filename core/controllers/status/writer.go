@@ -52,7 +52,7 @@ func (w Writer) Patch(ctx context.Context, before, after client.Object) (bool, e
 	made, err := w.Client.Scheme().New(gvk)
 	target, ok := made.(client.Object)
 	if err != nil || !ok {
-		return false, fmt.Errorf("make a %s for the answer: %w", gvk.Kind, err)
+		return false, fmt.Errorf("make a %s for the response: %w", gvk.Kind, err)
 	}
 	target.SetNamespace(before.GetNamespace())
 	target.SetName(before.GetName())

@@ -40,7 +40,7 @@ func (r *Reader) askUnscaled(ctx context.Context, workload *metav1.PartialObject
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(workload.GroupVersionKind())
 	fail := func(err error) (int32, error) {
-		return 0, fmt.Errorf("read how many pods %s %s/%s wants: %w", workload.Kind, workload.Namespace, workload.Name, err)
+		return 0, fmt.Errorf("read the number of pods of %s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
 	}
 	if err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(workload), object); err != nil {
 		return fail(err)

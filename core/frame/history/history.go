@@ -73,7 +73,7 @@ func (h *History) same(ctx context.Context, in revision.Input, volumes []string)
 		a, errA := h.templates.Default(ctx, in.Owner.GetNamespace(), stored, volumes...)
 		b, errB := h.templates.Default(ctx, in.Owner.GetNamespace(), present, volumes...)
 		if errA != nil || errB != nil {
-			log.FromContext(ctx).V(1).Info("compared templates without the server's defaults", "stored", errA, "present", errB)
+			log.FromContext(ctx).V(1).Info("compared templates without the defaults of the API server", "stored", errA, "present", errB)
 			return false
 		}
 		return podspec.Equal(a, b, in.DefaultPullPolicy)

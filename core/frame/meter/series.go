@@ -19,27 +19,27 @@ func newSeries(registerer prometheus.Registerer, controller string) (series, err
 	planBuckets, startBuckets := prometheus.ExponentialBuckets(0.0001, 4, 8), []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
 	r := registry{registerer, prometheus.Labels{"controller": controller}, nil}
 	planning := r.histogram(prometheus.HistogramOpts{
-		Name: "flotilla_plan_seconds", Help: "How long making the plan of a pass took, without reading and writing.", Buckets: planBuckets,
+		Name: "flotilla_plan_seconds", Help: "Duration of planning in a reconcile, without reads and writes.", Buckets: planBuckets,
 	}, "controller")
 	starts := r.histogram(prometheus.HistogramOpts{
 		Name: "flotilla_pod_start_seconds", Help: "Time from the creation of a pod until it was first seen ready.", Buckets: startBuckets,
 	}, "controller")
 	updates := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "flotilla_pod_updates_total", Help: "Pods that were moved to another revision, by the way: in place, or deleted for a new pod.",
+		Name: "flotilla_pod_updates_total", Help: "Pods that were changed to another revision, by way: in place, or deleted for a new pod.",
 	}, []string{"controller", "way"})
 	r.register(updates, func(there prometheus.Collector) { updates = there.(*prometheus.CounterVec) })
 	s := series{
 		waiting: r.gauge(prometheus.GaugeOpts{
-			Name: "flotilla_waiting_workloads", Help: "Workloads that are not as their spec wants them, by the reason of condition Ready.",
+			Name: "flotilla_waiting_workloads", Help: "Workloads that differ from their spec, by the reason of condition Ready.",
 		}, "controller", "reason"),
 		unavailable: r.gauge(prometheus.GaugeOpts{
-			Name: "flotilla_workload_unavailable_pods", Help: "Pods that the workload wants and that are not available.",
+			Name: "flotilla_workload_unavailable_pods", Help: "Desired pods of the workload that are unavailable.",
 		}, "controller", "namespace", "name"),
 		maxUnavailable: r.gauge(prometheus.GaugeOpts{
-			Name: "flotilla_workload_max_unavailable_pods", Help: "Pods that an update of the workload may have out of service.",
+			Name: "flotilla_workload_max_unavailable_pods", Help: "Pods that may be unavailable during an update of the workload.",
 		}, "controller", "namespace", "name"),
 		troubled: r.gauge(prometheus.GaugeOpts{
-			Name: "flotilla_workload_troubled_pods", Help: "Pods of the workload that do not become ready, by reason and revision.",
+			Name: "flotilla_workload_troubled_pods", Help: "Pods of the workload that stay unready, by reason and revision.",
 		}, "controller", "namespace", "name", "reason", "revision"),
 	}
 	if r.err != nil {

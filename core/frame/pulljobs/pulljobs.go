@@ -122,7 +122,7 @@ func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish
 func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan, done progress.Result) time.Duration {
 	again := retryOf(done)
 	if again > 0 {
-		log.FromContext(ctx).Info("pulling images ahead did not succeed", "retryAfter", again, "error", firstError(done))
+		log.FromContext(ctx).Info("pulling images before the update failed", "retryAfter", again, "error", firstError(done))
 		j.kind.requestRecheck()
 	}
 	deleted, round := deletedIn(done), wish.Round

@@ -108,7 +108,7 @@ func TestCachesMayFillSlowly(t *testing.T) {
 		return next.RoundTrip(r)
 	}))
 	_, problem := jobs.kind.look(t.Context(), true)
-	assert.Equal(t, "the cache of image pull jobs cannot be filled", problem)
+	assert.Equal(t, "filling the cache of image pull jobs failed", problem)
 	close(filled)
 	await.Until(t, func(collect *assert.CollectT) {
 		version, problem := jobs.kind.look(t.Context(), true)

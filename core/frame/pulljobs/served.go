@@ -23,7 +23,7 @@ const (
 	syncTimeout = 2 * time.Second
 )
 
-var errNotFilled = errors.New("the cache of image pull jobs cannot be filled")
+var errNotFilled = errors.New("filling the cache of image pull jobs failed")
 
 // kind is the state of ImagePullJob: whether it is served, and cached.
 type kind struct {

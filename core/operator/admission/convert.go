@@ -26,7 +26,7 @@ func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) htt
 	return newLimit(maxConversion, maxConversion, maxConversions).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review apiextensionsv1.ConversionReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
-			http.Error(w, "no conversion request", http.StatusBadRequest)
+			http.Error(w, "the ConversionReview lacks a request", http.StatusBadRequest)
 			return
 		}
 		review.Response = convertAll(r.Context(), review.Request, convert)

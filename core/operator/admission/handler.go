@@ -84,7 +84,7 @@ func readReview(r *http.Request, review *admissionv1.AdmissionReview) error {
 		return fmt.Errorf("decode the request: %w", err)
 	}
 	if review.Request == nil {
-		return errors.New("decode the request: there is none")
+		return errors.New("decode the request: the AdmissionReview lacks a request")
 	}
 	return nil
 }

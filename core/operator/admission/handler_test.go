@@ -216,8 +216,8 @@ func TestStatusOfRefusals(t *testing.T) {
 		message string
 	}{
 		{"wrong type", fails(nil), request(admissionv1.Create, "v1beta1", `{"spec":{"size":"big"}}`, ""), http.StatusBadRequest, "size"},
-		{"no object", fails(nil), request(admissionv1.Create, "v1beta1", ``, ""), http.StatusBadRequest, "no object"},
-		{"no old object", fails(nil), request(admissionv1.Update, "v1beta1", `{}`, ""), http.StatusBadRequest, "no object"},
+		{"no object", fails(nil), request(admissionv1.Create, "v1beta1", ``, ""), http.StatusBadRequest, "the request lacks an object"},
+		{"no old object", fails(nil), request(admissionv1.Update, "v1beta1", `{}`, ""), http.StatusBadRequest, "the request lacks an object"},
 		{"unknown version", fails(nil), request(admissionv1.Create, "v2", `{}`, ""), http.StatusBadRequest, "unsupported version: v2"},
 		{"forbidden", fails(apierrors.NewForbidden(resource, "a", errors.New("protected"))), request(admissionv1.Delete, "v1beta1", "", `{}`), http.StatusForbidden, "protected"},
 		{"internal", fails(errors.New("no lister")), request(admissionv1.Create, "v1beta1", `{}`, ""), http.StatusInternalServerError, "no lister"},

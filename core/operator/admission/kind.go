@@ -80,7 +80,7 @@ type pointer[T any] interface {
 // decode decodes JSON as the API server does: names are case sensitive, integers stay integers.
 func decode(raw []byte, into any) error {
 	if len(raw) == 0 {
-		return errors.New("there is no object to decode")
+		return errors.New("the request lacks an object")
 	}
 	return utiljson.Unmarshal(raw, into)
 }

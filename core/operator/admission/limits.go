@@ -79,7 +79,7 @@ func (l Limit) Handle(next http.Handler) http.Handler {
 			l.refuse(w)
 		case err != nil:
 			w.Header().Set("Connection", "close") // the server would wait for the rest of the body
-			http.Error(w, "the request did not arrive whole: "+err.Error(), http.StatusBadRequest)
+			http.Error(w, "the request is incomplete: "+err.Error(), http.StatusBadRequest)
 		default:
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			next.ServeHTTP(w, r)
@@ -88,7 +88,7 @@ func (l Limit) Handle(next http.Handler) http.Handler {
 }
 
 func (l Limit) refuse(w http.ResponseWriter) {
-	http.Error(w, fmt.Sprintf("the request is larger than %d bytes: whoever lists objects should ask for less at a time", l.one), http.StatusRequestEntityTooLarge)
+	http.Error(w, fmt.Sprintf("the request is larger than %d bytes: list objects in pages, such as with kubectl get --chunk-size=100", l.one), http.StatusRequestEntityTooLarge)
 }
 
 // read returns the body, unless it, or a portion of it, takes too long. The time that it waits for room does not count.

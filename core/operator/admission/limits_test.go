@@ -168,6 +168,6 @@ func TestAClientThatStallsIsCutOff(t *testing.T) {
 	answer, err := io.ReadAll(c)
 	require.NoError(t, err)
 	assert.Contains(t, string(answer), "400 Bad Request")
-	assert.Contains(t, string(answer), "the request did not arrive whole")
+	assert.Contains(t, string(answer), "the request is incomplete")
 	assert.Empty(t, limit.room.guests)
 }

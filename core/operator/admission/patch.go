@@ -23,7 +23,7 @@ func newPatch(sent, before, after []byte) ([]jsonpatch.Operation, error) {
 	var p patch
 	p.transplant("", sent, before, after)
 	if p.err != nil {
-		return nil, fmt.Errorf("compare what was sent with its defaults: %w", p.err)
+		return nil, fmt.Errorf("compare the object with its defaults: %w", p.err)
 	}
 	return p.operations, nil
 }

@@ -133,7 +133,7 @@ func (a Authority) canSign(ca Pair, now time.Time) error {
 		return fmt.Errorf("read CA: %w", err)
 	}
 	if !pair.Leaf.IsCA {
-		return errors.New("certificate of the CA is not one of a CA")
+		return errors.New("a CA certificate is required")
 	}
 	return valid(pair.Leaf, now)
 }
@@ -191,7 +191,7 @@ func renewal(certificate *x509.Certificate, renewBefore time.Duration) time.Time
 func parse(certificate []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
-		return nil, errors.New("there is no PEM block")
+		return nil, errors.New("the PEM block is missing")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }

@@ -135,7 +135,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	defer c.queue.ShutDown()
 	wake := func() { c.queue.Add("") }
 
-	notSynced := errors.New("watches are not in sync yet: what is forbidden stands in the log")
+	notSynced := errors.New("watches are not in sync yet: the log shows missing permissions")
 	c.failure.Store(&notSynced)
 	synced := []cache.InformerSynced{c.secret.informer.HasSynced}
 	for _, object := range append([]watched{c.secret}, c.targets...) {
@@ -180,7 +180,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	err := c.pass(ctx)
 	c.failure.Store(&err)
 	if err != nil {
-		c.options.Log.Info("Certificates are not in place, trying again", "reason", err.Error())
+		c.options.Log.Info("Certificates are not ready, trying again", "reason", err.Error())
 		c.queue.AddRateLimited(key)
 		return true
 	}
@@ -313,13 +313,13 @@ func (c *Controller) publish(ctx context.Context, target client.Object, bundle [
 		return err
 	}
 	if !c.limiter.TryAccept() {
-		return fmt.Errorf("wait before writing caBundle of %s %s again: somebody overwrites it all the time", kindOf(target), target.GetName())
+		return fmt.Errorf("wait before writing caBundle of %s %s again: another client keeps overwriting it", kindOf(target), target.GetName())
 	}
 	c.writes.WithLabelValues(kindOf(target)).Inc()
 	c.options.Log.Info("Write caBundle", "kind", kindOf(target), "name", target.GetName())
 	if err := c.client.Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		if apierrors.IsInvalid(err) {
-			err = fmt.Errorf("somebody else has changed it meanwhile: %w", err) // a test of the patch failed
+			err = fmt.Errorf("another client has changed it: %w", err) // a test of the patch failed
 		}
 		return fmt.Errorf("write caBundle of %s %s: %w", kindOf(target), target.GetName(), err)
 	}

@@ -10,7 +10,7 @@ import (
 func newWrites() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_webhook_certificate_writes_total",
-		Help: "Writes of the certificate controller, by kind of object. If the number grows all the time, another writer overwrites these objects.",
+		Help: "Writes of the certificate controller, by kind of object. If the number keeps growing, another client overwrites these objects.",
 	}, []string{"kind"})
 }
 
@@ -19,7 +19,7 @@ func (c *Controller) Collectors() []prometheus.Collector {
 	expiry := func(name string, end func(*served) *x509.Certificate) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name:        "flotilla_webhook_certificate_expiry_timestamp_seconds",
-			Help:        "When the certificate in use ends, in seconds since 1970; 0 as long as there is none.",
+			Help:        "Expiry of the certificate in use, in seconds since 1970; 0 without a certificate.",
 			ConstLabels: prometheus.Labels{"certificate": name},
 		}, func() float64 {
 			current := c.source.served.Load()

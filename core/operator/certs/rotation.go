@@ -16,7 +16,7 @@ const (
 // Snapshot is the input of a plan.
 type Snapshot struct {
 	Now time.Time
-	// Stored is the content of the Secret; nil when there is no Secret.
+	// Stored is the content of the Secret; nil when the Secret is missing.
 	Stored *Content
 	// Remembered is the content that this replica serves; nil after a start.
 	Remembered *Content
@@ -45,10 +45,10 @@ type step struct {
 // everybody is at most one step behind.
 func steps() []step {
 	return []step{
-		{"the serving certificate is not valid", contentState.cannotServe, Authority.renewServing}, // moved, edited, expired
-		{"the CA is due for replacement", contentState.needsNextCA, Authority.prepareNextCA},       // trusted first
-		{"the next CA is trusted everywhere", contentState.canSwitch, Authority.switchCA},          // then used
-		{"the previous CA is not used any more", contentState.canDrop, Authority.dropPreviousCA},   // then alone
+		{"the serving certificate is invalid", contentState.cannotServe, Authority.renewServing}, // moved, edited, expired
+		{"the CA is due for replacement", contentState.needsNextCA, Authority.prepareNextCA},     // trusted first
+		{"the next CA is trusted everywhere", contentState.canSwitch, Authority.switchCA},        // then used
+		{"the previous CA is unused", contentState.canDrop, Authority.dropPreviousCA},            // then alone
 		{"the serving certificate is due for renewal", contentState.servingDue, Authority.renewServing},
 	}
 }
@@ -76,12 +76,12 @@ func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 // base returns the content to start from: the stored content if it is usable; otherwise, with a reason, what this
 // replica remembers with a new CA in preparation, so that a lost Secret interrupts nothing; otherwise everything new.
 func (a Authority) base(snapshot Snapshot) (Content, string, error) {
-	reason := "there is no Secret"
+	reason := "the Secret is missing"
 	if snapshot.Stored != nil {
 		if a.usable(*snapshot.Stored, snapshot.Now) {
 			return *snapshot.Stored, "", nil
 		}
-		reason = "the content of the Secret is not valid"
+		reason = "the content of the Secret is invalid"
 	}
 	if snapshot.Remembered != nil && a.canServe(*snapshot.Remembered, snapshot.Now) == nil {
 		content := *snapshot.Remembered

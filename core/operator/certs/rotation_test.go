@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:     "no Secret: a CA and a serving certificate",
 			snapshot: Snapshot{Now: birth()},
-			reason:   "there is no Secret",
+			reason:   "the Secret is missing",
 		},
 		{
 			name:     "good content is left alone",
@@ -66,7 +66,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:     "a lost Secret comes back with a new CA in preparation",
 			snapshot: Snapshot{Now: birth().Add(day), Remembered: &fresh},
-			reason:   "there is no Secret",
+			reason:   "the Secret is missing",
 			check: func(t *testing.T, content Content) {
 				assert.Equal(t, fresh.CA, content.CA)
 				assert.Equal(t, fresh.Serving, content.Serving)
@@ -76,25 +76,25 @@ func TestPlan(t *testing.T) {
 		{
 			name:     "a ruined Secret is restored from memory",
 			snapshot: Snapshot{Now: birth().Add(day), Stored: &garbage, Remembered: &fresh},
-			reason:   "the content of the Secret is not valid",
+			reason:   "the content of the Secret is invalid",
 			check:    func(t *testing.T, content Content) { assert.Equal(t, fresh.Serving, content.Serving) },
 		},
 		{
 			name:     "a ruined Secret and no memory: everything new",
 			snapshot: Snapshot{Now: birth(), Stored: &garbage},
-			reason:   "the content of the Secret is not valid",
+			reason:   "the content of the Secret is invalid",
 		},
 		{
 			name:     "everything has expired: everything new",
 			snapshot: Snapshot{Now: birth().Add(11 * 365 * day), Stored: &fresh, Remembered: &fresh},
-			reason:   "the content of the Secret is not valid",
+			reason:   "the content of the Secret is invalid",
 			check:    func(t *testing.T, content Content) { assert.NotEqual(t, fresh.CA, content.CA) },
 		},
 		{
 			name:      "another Service name: the CA stays",
 			authority: &moved,
 			snapshot:  Snapshot{Now: birth(), Stored: &fresh},
-			reason:    "the serving certificate is not valid",
+			reason:    "the serving certificate is invalid",
 			check:     func(t *testing.T, content Content) { assert.Equal(t, fresh.CA, content.CA) },
 		},
 		{
@@ -106,7 +106,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:     "an expired serving certificate",
 			snapshot: Snapshot{Now: birth().Add(2 * servingLife), Stored: &fresh},
-			reason:   "the serving certificate is not valid",
+			reason:   "the serving certificate is invalid",
 		},
 		{
 			name:     "the CA's key is gone: a new CA is prepared, the certificate serves on",
@@ -144,7 +144,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:     "the previous CA goes",
 			snapshot: Snapshot{Now: caDue.Add(propagationTime + overlap), Stored: &switched, Published: true},
-			reason:   "the previous CA is not used any more",
+			reason:   "the previous CA is unused",
 			check:    func(t *testing.T, content Content) { assert.Empty(t, content.Previous) },
 		},
 	}
@@ -269,5 +269,5 @@ func TestASteadyWorldIsWrittenOnce(t *testing.T) {
 		}
 		w.now = w.now.Add(day)
 	}
-	assert.Equal(t, map[string]int{"there is no Secret": 1}, w.writes)
+	assert.Equal(t, map[string]int{"the Secret is missing": 1}, w.writes)
 }

@@ -51,7 +51,7 @@ func ReadSettings(feature, defaultNamespace string, getenv func(string) string) 
 	var notes []string
 	for _, name := range []string{"WEBHOOK_CERT_WRITER", "WEBHOOK_CERT_DIR"} {
 		if getenv(name) != "" {
-			notes = append(notes, name+" is ignored: certificates are served from memory and never written to a disk")
+			notes = append(notes, name+" is ignored: certificates are kept in memory only")
 		}
 	}
 	if value := getenv("CERTS_RENEW_BEFORE"); value != "" {

@@ -68,7 +68,7 @@ func RemoveAnnotationFrom(object Object, annotation string) {
 
 // Loss is the message for a user of v1alpha1 about something that the version cannot express and the annotation keeps.
 func Loss(what, annotation string) string {
-	return fmt.Sprintf("v1alpha1 cannot say %s: keep annotation %s, use v1beta1, or set annotation %s to \"true\"", what, annotation, AcceptLossAnnotation)
+	return fmt.Sprintf("v1alpha1 cannot express %s: keep annotation %s, use v1beta1, or set annotation %s to \"true\"", what, annotation, AcceptLossAnnotation)
 }
 
 func textOf(annotation string, value any) (string, error) {

@@ -124,7 +124,7 @@ func TestAnnotationsOfDecodedObjects(t *testing.T) {
 }
 
 func TestLossesAreNamedUnlessTheyAreAccepted(t *testing.T) {
-	assert.Equal(t, `v1alpha1 cannot say field: keep annotation note, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to "true"`,
+	assert.Equal(t, `v1alpha1 cannot express field: keep annotation note, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to "true"`,
 		Loss("field", "note"))
 	for text, want := range map[string]bool{"true": true, "false": false, "": false} {
 		assert.Equal(t, want, AcceptsLoss(&metav1.ObjectMeta{Annotations: map[string]string{AcceptLossAnnotation: text}}))

@@ -32,7 +32,7 @@ const (
 	PodProbeMarkerGate Name = "PodProbeMarkerGate"
 	// InPlaceWorkloadVerticalScaling lets workloads resize pods in place.
 	InPlaceWorkloadVerticalScaling Name = "InPlaceWorkloadVerticalScaling"
-	// InPlacePodVerticalScaling means that the cluster has pod resize: budgets are enforced on it, too.
+	// InPlacePodVerticalScaling lets budgets decide about resizes as operation RESIZE; without it a resize counts as UPDATE.
 	InPlacePodVerticalScaling Name = "InPlacePodVerticalScaling"
 
 	// CloneSetShortHash shortens the revision hash in the labels of CloneSet pods.
@@ -57,7 +57,7 @@ const (
 	ImagePullJobGate Name = "ImagePullJobGate"
 	// StatefulSetAutoResizePVCGate resizes claims when a StatefulSet's claim template grows.
 	StatefulSetAutoResizePVCGate Name = "StatefulSetAutoResizePVCGate"
-	// DaemonSetPruneIneligibleNodes removes pods from nodes that no longer fit.
+	// DaemonSetPruneIneligibleNodes leaves the pods of ineligible nodes out of updates of a DaemonSet.
 	DaemonSetPruneIneligibleNodes Name = "DaemonSetPruneIneligibleNodes"
 	// ResourcesDeletionProtection refuses the deletion of protected objects.
 	ResourcesDeletionProtection Name = "ResourcesDeletionProtection"
@@ -67,7 +67,7 @@ const (
 	TemplateNoDefaults Name = "TemplateNoDefaults"
 	// DefaultHostNetworkHostPortsInPodTemplates defaults host ports in templates with host network.
 	DefaultHostNetworkHostPortsInPodTemplates Name = "DefaultHostNetworkHostPortsInPodTemplates"
-	// EnableExternalCerts uses webhook certificates that somebody else maintains, and only checks them.
+	// EnableExternalCerts uses webhook certificates that another program maintains, and only checks them.
 	EnableExternalCerts Name = "EnableExternalCerts"
 	// SidecarTerminator ends sidecars when the main containers of a job's pod are done.
 	SidecarTerminator Name = "SidecarTerminator"

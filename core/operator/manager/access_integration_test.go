@@ -205,7 +205,7 @@ func TestTheCAOfCallersIsReadAgain(t *testing.T) {
 	assert.True(t, knows(others["second"], now.Add(3*callersReread)))
 	assert.False(t, knows(others["second"], now.AddDate(20, 0, 0)), "it has expired")
 	_, err = newCallers(Options{WebhookClientCAFile: file})
-	require.EqualError(t, err, "read the CA of webhook callers: it has no certificate")
+	require.EqualError(t, err, "read the CA of webhook callers: it lacks a certificate")
 }
 
 func TestOperatorEndsWithoutTheCAThatItIsTold(t *testing.T) {

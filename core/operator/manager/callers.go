@@ -47,7 +47,7 @@ func (c *callers) roots(now time.Time) (*x509.CertPool, error) {
 	text, err := os.ReadFile(c.file)
 	pool := x509.NewCertPool()
 	if err == nil && !pool.AppendCertsFromPEM(text) {
-		err = errors.New("it has no certificate")
+		err = errors.New("it lacks a certificate")
 	}
 	if err != nil && c.pool == nil {
 		return nil, err

@@ -30,10 +30,10 @@ func AwaitKnown[T any, O fastclient.Object[T]](
 ) error {
 	live, err := e.APIReader("admission")
 	if err != nil {
-		return fmt.Errorf("make a reader of what is stored: %w", err)
+		return fmt.Errorf("make a reader of stored objects: %w", err)
 	}
 	if err := live.List(ctx, list, client.InNamespace(e.Options.Namespace)); err != nil {
-		return fmt.Errorf("list what is stored: %w", err)
+		return fmt.Errorf("list stored objects: %w", err)
 	}
 	for _, kind := range append([]client.Object{O(new(T))}, others...) {
 		if err := optional.Sync(ctx, e.Manager.GetCache(), kind); err != nil {

@@ -66,5 +66,5 @@ func TestAReplicaWaitsForWhatIsStored(t *testing.T) {
 		return next.RoundTrip(r)
 	}), namespace)
 	err = AwaitKnown(t.Context(), broken, &corev1.SecretList{}, nil, func(context.Context, *corev1.Secret) error { return nil })
-	require.ErrorContains(t, err, "list what is stored", "it is not waited for: somebody may have to convert it")
+	require.ErrorContains(t, err, "list stored objects", "it is not waited for: somebody may have to convert it")
 }

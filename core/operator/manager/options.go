@@ -146,33 +146,33 @@ func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, geten
 }
 
 func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
-	set.StringVar(&o.MetricsAddr, "metrics-addr", defaultMetricsAddr, "Address of the metrics; 0 switches them off.")
-	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve metrics by HTTPS, to those whose token may get /metrics; otherwise by HTTP to everybody.")
+	set.StringVar(&o.MetricsAddr, "metrics-addr", defaultMetricsAddr, "Address of the metrics; 0 disables them.")
+	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve metrics by HTTPS to clients with permission to get /metrics; otherwise by HTTP to every client.")
 	set.StringVar(&o.HealthProbeAddr, "health-probe-addr", ":8000", "Address of /healthz and /readyz.")
 	set.BoolVar(&o.EnablePprof, "enable-pprof", true, "Serve profiles for debugging.")
-	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:8090", "Address of the profiles, which everybody may read who can reach it.")
+	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:8090", "Address of the profiles. Every client that reaches it can read them.")
 
 	election := &o.LeaderElection
 	set.BoolVar(&election.Enabled, "enable-leader-election", true, "Let one replica at a time run the controllers.")
 	set.StringVar(&election.Namespace, "leader-election-namespace", "", "Namespace of the Lease; the operator's own by default.")
 	set.StringVar(&election.ID, "leader-election-id", operator.name(), "Name of the Lease.")
-	set.DurationVar(&election.LeaseDuration, "leader-election-lease-duration", 15*time.Second, "Others take over so long after the last renewal.")
-	set.DurationVar(&election.RenewDeadline, "leader-election-renew-deadline", 7*time.Second, "The leader gives up when renewing has failed so long.")
+	set.DurationVar(&election.LeaseDuration, "leader-election-lease-duration", 15*time.Second, "Time after the last renewal until another replica takes over.")
+	set.DurationVar(&election.RenewDeadline, "leader-election-renew-deadline", 7*time.Second, "Time of failed renewals after which the leader gives up.")
 	set.DurationVar(&election.RetryPeriod, "leader-election-retry-period", 2*time.Second, "Pause between attempts to get or renew the Lease.")
 
-	set.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "", "CA of the client certificates that callers of admission webhooks must show; empty means that everybody may call.")
-	set.StringSliceVar(&o.WebhookClientNames, "webhook-client-names", nil, "Common names that these certificates may have; empty means any.")
+	set.StringVar(&o.WebhookClientCAFile, "webhook-client-ca-file", "", "CA of the client certificates that callers of admission webhooks must present; empty means that every client may call.")
+	set.StringSliceVar(&o.WebhookClientNames, "webhook-client-names", nil, "Common names that these certificates may have; empty means any name.")
 
 	set.StringVar(&o.Namespace, "namespace", "", "Restrict the operator to one namespace.")
-	set.DurationVar(&o.SyncPeriod, "sync-period", 0, "Deliver all cached objects again so often; 0 means never.")
+	set.DurationVar(&o.SyncPeriod, "sync-period", 0, "Interval after which all cached objects are reconciled again; 0 means never.")
 	set.DurationVar(&o.CacheSyncTimeout, "controller-cache-sync-timeout", 2*time.Minute, "How long a controller waits for its caches.")
-	set.DurationVar(&o.WebhookInitializeTimeout, "webhook-initialize-timeout", 60*time.Second, "How long the certificates may take at the start.")
-	set.DurationVar(&o.WebhookLameDuck, "webhook-lame-duck", 5*time.Second, "How long webhooks are still answered after the process was asked to end, while the API server learns to call other replicas.")
+	set.DurationVar(&o.WebhookInitializeTimeout, "webhook-initialize-timeout", 60*time.Second, "How long the operator waits for its webhook certificates at the start.")
+	set.DurationVar(&o.WebhookLameDuck, "webhook-lame-duck", 5*time.Second, "How long webhooks are still served after SIGTERM, until the API server calls other replicas.")
 	o.Limits.AddFlags(set)
-	set.DurationVar(&o.Retries.BaseDelay, "rate-limiter-base-delay", 0, "Pause of an object after its first failed pass, which doubles with each more; 0 means 5ms.")
-	set.DurationVar(&o.Retries.MaxDelay, "rate-limiter-max-delay", 0, "Longest such pause; 0 means 1000s.")
-	set.Float64Var(&o.Retries.QPS, "rate-limiter-qps", 0, "Failed passes that a controller repeats in a second, with rate-limiter-bucket-size; 0 means no limit.")
-	set.IntVar(&o.Retries.BucketSize, "rate-limiter-bucket-size", 0, "Failed passes that a controller repeats at once, with rate-limiter-qps.")
+	set.DurationVar(&o.Retries.BaseDelay, "rate-limiter-base-delay", 0, "Pause after the first failed reconcile of an object. It doubles with each further failure; 0 means 5ms.")
+	set.DurationVar(&o.Retries.MaxDelay, "rate-limiter-max-delay", 0, "Longest pause after failed reconciles of an object; 0 means 1000s.")
+	set.Float64Var(&o.Retries.QPS, "rate-limiter-qps", 0, "Failed reconciles that a controller repeats per second, with rate-limiter-bucket-size; 0 means unlimited.")
+	set.IntVar(&o.Retries.BucketSize, "rate-limiter-bucket-size", 0, "Burst of failed reconciles that a controller repeats, with rate-limiter-qps.")
 	set.BoolVar(&o.DisableNoDeepCopy, "disable-no-deepcopy", false, "Copy every object that is listed from the cache.")
 	set.BoolVar(&o.AllowPrivileged, "allow-privileged", true, "Accept privileged containers in pod templates.")
 }
@@ -181,7 +181,7 @@ func (o *Options) addFlags(set *pflag.FlagSet, operator Operator) {
 // given.
 func addIgnored(set *pflag.FlagSet) func(*pflag.FlagSet) []string {
 	lock := set.String("leader-election-resource-lock", resourcelock.LeasesResourceLock, "Only leases are supported.")
-	set.Duration("expectation-timeout", 5*time.Minute, "Ignored: nothing waits for expectations.")
+	set.Duration("expectation-timeout", 5*time.Minute, "Ignored: the operator works without expectations.")
 	set.Bool("logtostderr", true, "Ignored: logs go to standard error.")
 
 	return func(given *pflag.FlagSet) []string {

@@ -70,7 +70,7 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 		"flag --logtostderr is accepted and ignored",
 		"flag --leader-election-resource-lock=configmaps is ignored: the lock is a Lease",
 		"feature gate DaemonSetPruneIneligibleNodes is not used by this operator and is ignored",
-		"WEBHOOK_CERT_DIR is ignored: certificates are served from memory and never written to a disk",
+		"WEBHOOK_CERT_DIR is ignored: certificates are kept in memory only",
 	}, parsed.notes)
 }
 

@@ -108,7 +108,7 @@ func (s *services) beginLameDuck(ctx context.Context, hooks *webhooks, startup *
 	ends := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(ends)
-		startup.NotReady("the process is asked to end")
+		startup.NotReady("the process is shutting down")
 		if hooks == nil {
 			return
 		}

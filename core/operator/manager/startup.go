@@ -53,7 +53,7 @@ func (s *startup) waitForCaches(ctx context.Context, operator Operator, env *Env
 		waiting, cancel := context.WithTimeout(ctx, fillTimeout)
 		defer cancel()
 		if err := operator.Fill(waiting, env); err != nil && ctx.Err() == nil {
-			env.Log.Info("Webhooks are answered before their caches are filled", "reason", err.Error())
+			env.Log.Info("Webhooks are served before their caches are filled", "reason", err.Error())
 		}
 	}
 	if ctx.Err() == nil {
@@ -96,7 +96,7 @@ func (e *Environment) missing(ctx context.Context, needs Needs) []string {
 		verbs, err := rights.Lacking(ctx, e.Manager.GetClient())
 		switch {
 		case err != nil && ctx.Err() == nil:
-			e.Log.Error(err, "It is not known whether a permission is granted", "resource", kind.String())
+			e.Log.Error(err, "Failed to check a permission", "resource", kind.String())
 		case len(verbs) > 0:
 			missing = append(missing, "permission to "+strings.Join(verbs, " and ")+" "+kind.String())
 		}

@@ -98,9 +98,9 @@ func (w *webhooks) ready(ctx context.Context) error {
 	case <-w.certificates.Initialized():
 	default:
 		if err := w.certificates.Err(); err != nil {
-			return fmt.Errorf("certificates are not in place: %w", err)
+			return fmt.Errorf("certificates are not ready: %w", err)
 		}
-		return errors.New("certificates are not in place yet")
+		return errors.New("certificates are not ready yet")
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, selfCheckTimeout)

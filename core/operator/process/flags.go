@@ -30,7 +30,7 @@ func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
 	f.logs.BindFlags(native)
 	ctrlconfig.RegisterFlags(native)
 	set.AddGoFlagSet(native)
-	f.verbosity = set.Int8P("v", "v", 0, "Verbosity of the log: zap-log-level says more.")
+	f.verbosity = set.Int8P("v", "v", 0, "Verbosity of the log, as in zap-log-level.")
 	return f
 }
 

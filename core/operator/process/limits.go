@@ -16,8 +16,8 @@ type Limits struct {
 
 // AddFlags adds --rest-config-qps and --rest-config-burst.
 func (l *Limits) AddFlags(set *pflag.FlagSet) {
-	set.Float32Var(&l.QPS, "rest-config-qps", 0, "Requests a second to the API server; 0 means no limit of ours.")
-	set.IntVar(&l.Burst, "rest-config-burst", 0, "Requests to the API server at once, with rest-config-qps.")
+	set.Float32Var(&l.QPS, "rest-config-qps", 0, "Requests per second to the API server; 0 means unlimited.")
+	set.IntVar(&l.Burst, "rest-config-burst", 0, "Burst of requests to the API server, with rest-config-qps.")
 }
 
 // Limit returns a copy of the configuration with the limits.

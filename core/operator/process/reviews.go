@@ -82,7 +82,7 @@ func (r *reviewer) review(request *http.Request) int {
 	defer cancel()
 	code, err := r.ask(ctx, token, verb, path)
 	if err != nil {
-		r.log.Error(err, "Could not review a request", "path", path)
+		r.log.Error(err, "Failed to review a request", "path", path)
 		return http.StatusInternalServerError
 	}
 	r.known.Add(key, code, knownFor)
@@ -107,7 +107,7 @@ func (r *reviewer) ask(ctx context.Context, token, verb, path string) (int, erro
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("review what user %s may do: %w", user.Username, err)
+		return 0, fmt.Errorf("review the access of user %s: %w", user.Username, err)
 	}
 	if !may.Status.Allowed || may.Status.Denied {
 		return http.StatusForbidden, nil

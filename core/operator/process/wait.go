@@ -32,7 +32,7 @@ func (k Kinds) Wait(ctx context.Context) error {
 		}
 		k.OnMissing(missing)
 		if missing != told {
-			k.Log.Info("Controllers wait for what is missing", "missing", missing)
+			k.Log.Info("Controllers wait for missing kinds or permissions", "missing", missing)
 			told = missing
 		}
 		timer := k.Clock.NewTimer(k.Interval)

@@ -207,7 +207,7 @@ func (p *Plan) explain(a *Action) {
 	case transient && a.Verb == Create:
 		w.Reason, w.Message = WaitConflict, "the server reports a conflict"
 	case transient:
-		w.Reason, w.Message = WaitConflict, "somebody else has changed it"
+		w.Reason, w.Message = WaitConflict, "another client has changed it"
 	}
 	if slices.Contains(p.Waits, w) {
 		return

@@ -59,14 +59,14 @@ func Expired(a *action.Action) Outcome {
 // of the owner itself, which the cache does not show yet, from somebody else's, which is in the way for as long as it
 // stands there. doing says what was being done.
 func NameTaken(doing string, exists error, found metav1.Object, owner types.UID) Outcome {
-	holder := "nobody"
+	holder := "has no controller"
 	if ref := metav1.GetControllerOfNoCopy(found); ref != nil {
 		if ref.UID == owner {
 			return OutcomeOf(exists)
 		}
-		holder = ref.Kind + " " + ref.Name
+		holder = "belongs to " + ref.Kind + " " + ref.Name
 	}
-	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w and belongs to %s", doing, ErrNameTaken, holder)}
+	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w and %s", doing, ErrNameTaken, holder)}
 }
 
 // ClaimMounted is the outcome of an action that would take away a claim which the pod mounts. doing says what was being

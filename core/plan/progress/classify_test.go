@@ -90,12 +90,12 @@ func TestCollisionsTellWhoseTheNameIs(t *testing.T) {
 	}
 	own := NameTaken("create pod a", exists, ownedBy("web", true), "of-web")
 	assert.Equal(t, Outcome{State: Stale, Err: exists, gone: true}, own)
-	for holder, found := range map[string]*corev1.Pod{"CloneSet other": ownedBy("other", true), "nobody": ownedBy("web", false)} {
+	for holder, found := range map[string]*corev1.Pod{"belongs to CloneSet other": ownedBy("other", true), "has no controller": ownedBy("web", false)} {
 		taken := NameTaken("create pod a", exists, found, "of-web")
 		assert.Equal(t, Blocked, taken.State)
 		assert.True(t, taken.isolated)
 		require.ErrorIs(t, taken.Err, ErrNameTaken)
-		assert.EqualError(t, taken.Err, "create pod a: it exists already and belongs to "+holder)
+		assert.EqualError(t, taken.Err, "create pod a: it exists already and "+holder)
 	}
 }
 
@@ -164,5 +164,5 @@ func TestFailuresThatAreRemembered(t *testing.T) {
 		})
 	}
 	taken.Action = &pod
-	assert.Equal(t, "create pod web-: it exists already and belongs to nobody", taken.failure().Message, "a made-up name means nothing")
+	assert.Equal(t, "create pod web-: it exists already and has no controller", taken.failure().Message, "a made-up name means nothing")
 }

@@ -165,7 +165,7 @@ func (b batch) awaitRun(pod *corev1.Pod) *Progress {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.behind.resources)) {
 		if limit := raisesLimit(pod, name, b.behind.resources[name]); limit != "" {
-			return waitFor(ReasonResize, "container %s does not run: its %s limit is raised when it does", name, limit)
+			return waitFor(ReasonResize, "container %s is not running: its %s limit is raised when it runs", name, limit)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress
 	case spec == nil:
 		return nil
 	case !observed(pod):
-		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
+		return waitFor(ReasonKubelet, "the kubelet has not observed the current spec of the pod yet")
 	case status == nil || status.ContainerID == "":
 		return waitFor(ReasonContainer, "container %s has not been started yet", name)
 	case sidecarOf(pod, name) != nil && startsUp(status):
@@ -196,7 +196,7 @@ func (s *State) awaitProof(spec *corev1.Container, status *corev1.ContainerStatu
 	if left <= 0 {
 		return nil
 	}
-	p := waitFor(ReasonContainer, "container %s reports image %s, not %s", spec.Name, status.Image, spec.Image)
+	p := waitFor(ReasonContainer, "container %s reports image %s instead of %s", spec.Name, status.Image, spec.Image)
 	p.RequeueAfter = left
 	return p
 }
@@ -260,7 +260,7 @@ func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Prog
 	switch {
 	case !known:
 		return s.awaitAgent(c.Pod, container.Name, c.Now.Time,
-			waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", container.Name))
+			waitFor(ReasonNodeAgentMissing, "the node agent has not reported container %s yet", container.Name))
 	case read != ExpectedEnvHash(container, c.Pod):
 		return s.awaitAgent(c.Pod, container.Name, c.Now.Time,
 			waitFor(ReasonContainer, "container %s has not been restarted with its new environment yet", container.Name))
@@ -269,7 +269,7 @@ func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Prog
 	if left <= 0 {
 		return nil
 	}
-	p := waitFor(ReasonContainer, "container %s may have been started with its former environment a moment ago", container.Name)
+	p := waitFor(ReasonContainer, "container %s may still have the old environment; it is checked again within %s", container.Name, readTime)
 	p.RequeueAfter = left
 	return p
 }
@@ -306,11 +306,11 @@ func awaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 	case noQuantities(want):
 		return nil
 	case !observed(pod):
-		return waitFor(ReasonKubelet, "the kubelet has not seen the pod's present spec yet")
+		return waitFor(ReasonKubelet, "the kubelet has not observed the current spec of the pod yet")
 	case isRunning(pod, c.Name) && status.Resources != nil && noQuantities(missingQuantities(*status.Resources, want)):
 		return nil
 	}
-	p := waitFor(ReasonResize, "container %s has not got its resources yet", c.Name)
+	p := waitFor(ReasonResize, "container %s has yet to get its resources", c.Name)
 	if !isRunning(pod, c.Name) {
 		p.Message = fmt.Sprintf("container %s has yet to run with its resources", c.Name)
 	}

@@ -41,7 +41,7 @@ func leaveService(c *action.PodChange) *Progress {
 	if left == 0 {
 		return nil
 	}
-	p := waitFor(ReasonKubelet, "the kubelet has not reported the pod not ready yet")
+	p := waitFor(ReasonKubelet, "the kubelet has yet to report the pod as not ready")
 	p.RequeueAfter = left
 	return p
 }

@@ -38,7 +38,7 @@ func TestContainersStopOnceThePodIsSeenNotReady(t *testing.T) {
 	assert.Equal(t, corev1.ConditionTrue, pod.Status.Conditions[0].Status, "Ready is the kubelet's")
 	_, p, writes := refresh(t, pod, at(time.Second))
 	assert.Equal(t, ReasonKubelet, p.Reason)
-	assert.Equal(t, "the kubelet has not reported the pod not ready yet", p.Message)
+	assert.Equal(t, "the kubelet has yet to report the pod as not ready", p.Message)
 	assert.Equal(t, answerTimeLeft(time.Second), p.RequeueAfter)
 	assert.Empty(t, writes)
 

@@ -145,7 +145,7 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 		return *p
 	}
 	before.carryOut(c)
-	return *waitFor(ReasonBatch, "the pod is out of service, and its grace period is over")
+	return *waitFor(ReasonBatch, "the pod is not ready, and its grace period is over")
 }
 
 func (g *Grace) state(now metav1.Time) *State {

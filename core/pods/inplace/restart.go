@@ -170,7 +170,7 @@ func (s *State) awaitRestart(pod *corev1.Pod, name string, now time.Time) *Progr
 		return nil
 	}
 	if _, known := startedWith(pod, name); !known && runningID(pod, name) != "" {
-		return s.awaitAgent(pod, name, now, waitFor(ReasonNodeAgentMissing, "the node agent has not told about the present container %s yet", name))
+		return s.awaitAgent(pod, name, now, waitFor(ReasonNodeAgentMissing, "the node agent has not reported container %s yet", name))
 	}
 	return s.awaitAgent(pod, name, now, waitFor(ReasonContainer, "container %s has not been restarted yet", name))
 }

@@ -94,7 +94,7 @@ func TestAHigherLimitWaitsUntilTheContainerRuns(t *testing.T) {
 
 	pod, p, writes := refresh(t, pod, at(time.Second))
 	assert.Equal(t, ReasonResize, p.Reason)
-	assert.Contains(t, p.Message, "container a does not run")
+	assert.Contains(t, p.Message, "container a is not running")
 	assert.True(t, p.Serving)
 	assert.Equal(t, []string{"status"}, writes)
 	_, p, writes = refresh(t, pod, at(time.Hour))

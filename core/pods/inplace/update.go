@@ -27,7 +27,7 @@ type NodeAgentMissingError struct {
 
 // Error names the container.
 func (e *NodeAgentMissingError) Error() string {
-	return fmt.Sprintf("container %s must be restarted by the node agent, and annotation %s does not name its present container",
+	return fmt.Sprintf("container %s must restart, but the node agent has not reported it (annotation %s). Is the agent running on this node?",
 		e.Container, contract.RuntimeContainersMetaAnnotation)
 }
 
@@ -65,7 +65,7 @@ func (ch changes) checkResizes(pod *corev1.Pod, o Options) error {
 		if s.isDown(c, name) {
 			return &NotPossibleError{
 				Path:    "container " + name + ": resources.limits." + string(limit),
-				Message: "the limit cannot be raised of a container that does not run, because its next run would be inside the old limit of the pod",
+				Message: "the limit cannot be raised while the container is not running: its next run would keep the old limit of the pod",
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (ch changes) checkAgent(pod *corev1.Pod) error {
 	if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) {
 		return &NotPossibleError{
 			Path:    "spec.readinessGates",
-			Message: "the pod lacks gate " + contract.InPlaceUpdateReady + ", so that the node agent restarts none of its containers",
+			Message: "the pod lacks readiness gate " + contract.InPlaceUpdateReady + ", so the node agent cannot restart its containers",
 		}
 	}
 	for _, name := range sets.List(byAgent) {

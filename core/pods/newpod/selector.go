@@ -20,8 +20,8 @@ func CheckSelector(s *metav1.LabelSelector) error {
 		if equal || slices.ContainsFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
 			return r.Key == key && (r.Operator == metav1.LabelSelectorOpIn || r.Operator == metav1.LabelSelectorOpExists)
 		}) {
-			return fmt.Errorf("the selector asks for label %s, which belongs to single pods: new pods do not have it, "+
-				"so none is created; make the workload anew without it", key)
+			return fmt.Errorf("the selector requires label %s, which Flotilla sets on single pods: new pods lack it, "+
+				"so no pod is created. Create the workload again without it", key)
 		}
 	}
 	return nil

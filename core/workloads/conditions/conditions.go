@@ -95,7 +95,7 @@ func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 // pause.
 func DoneSummary(paused int) Summary {
 	if paused == 0 {
-		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are as wanted and available"}
+		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are up to date and available"}
 	}
 	return Summary{Done: true, Reason: ReasonPaused, Message: PausedMessage(paused)}
 }
@@ -103,9 +103,9 @@ func DoneSummary(paused int) Summary {
 // PausedMessage says how many pods, at least one, wait for the end of a pause.
 func PausedMessage(pods int) string {
 	if pods == 1 {
-		return "the update is paused; 1 pod waits for it"
+		return "the update is paused; 1 pod is not updated"
 	}
-	return fmt.Sprintf("the update is paused; %d pods wait for it", pods)
+	return fmt.Sprintf("the update is paused; %d pods are not updated", pods)
 }
 
 // Summarize writes the summary into Ready, Reconciling and Stalled. The latter two are present only

@@ -17,7 +17,7 @@ var Types = []string{Ready, Reconciling, Stalled}
 
 // Reasons of Ready while it is True.
 const (
-	// ReasonAvailable means that all pods are as wanted and available.
+	// ReasonAvailable means that all pods are up to date and available.
 	ReasonAvailable = "Available"
 	// ReasonPaused means that all pods are available and that some wait for the end of a pause.
 	ReasonPaused = "Paused"

@@ -21,7 +21,7 @@ var Reasons = []string{WaitReason}
 
 // Message says where pods fail, such as "on node n1", and when the next one is made.
 func Message(where string, next time.Time) string {
-	return fmt.Sprintf("pods %s fail one after the other; the next one is made at %s", where, next.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("pods %s fail repeatedly; the next one is created at %s", where, next.UTC().Format(time.RFC3339))
 }
 
 // The pauses before failed pods of one place are replaced: none for the first, then from the shortest to the longest,

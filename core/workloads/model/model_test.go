@@ -39,8 +39,8 @@ func TestChosenRevisionsAndThoseOfPodsLive(t *testing.T) {
 
 func TestImagesArePulledAheadOfWrittenRevisions(t *testing.T) {
 	rollout := predownload.Rollout{Replicas: 2} // too few to pull for: jobs of older updates end
-	ends := "pull:\n  Delete imagepulljob older (NoLongerWanted): no pod waits for the image any more\n"
-	marks := "mark:\n  PatchMetadata controllerrevision web-b (PreDownload): pulling images ahead would gain nothing\n"
+	ends := "pull:\n  Delete imagepulljob older (NoLongerWanted): pods no longer wait for the image\n"
+	marks := "mark:\n  PatchMetadata controllerrevision web-b (PreDownload): pulling images before the update is unnecessary\n"
 	both := revision.Choice{Current: named("web-a"), Update: named("web-b")}
 	for name, c := range map[string]struct {
 		choice func(*revision.Choice)

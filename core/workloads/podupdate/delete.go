@@ -42,13 +42,13 @@ func (w *Workload) CancelDelete(o podstate.State) (action.Action, bool) {
 	if !lifecycle.CancelDelete(c, w.Lifecycle) {
 		return action.Action{}, false
 	}
-	return changed(c, "Regret", "the pod is needed again"), true
+	return changed(c, "PreDeleteCancelled", "the pod is needed again"), true
 }
 
 // KeepInService takes a pod back from PreparingDelete to Normal, into service where its hook has taken it out of it. It
 // is for workloads whose pods come back whatever their hook does.
 func (w *Workload) KeepInService(o podstate.State) action.Action {
-	return changed(w.backToNormal(o), "Regret", "the pod is needed again")
+	return changed(w.backToNormal(o), "PreDeleteCancelled", "the pod is needed again")
 }
 
 // HasLetGo reports whether the pod is in PreparingUpdate or PreparingDelete and no hook holds it there.
@@ -68,7 +68,7 @@ func (w *Workload) HasLetGo(o podstate.State) bool {
 
 // Pause takes a pod back to Normal whose hook has let go of it for an update that is paused.
 func (w *Workload) Pause(o podstate.State) action.Action {
-	return changed(w.backToNormal(o), "Paused", "its hook has let go, and the update is paused")
+	return changed(w.backToNormal(o), "Paused", "its hook has released the pod, and the update is paused")
 }
 
 func (w *Workload) backToNormal(o podstate.State) *action.PodChange {

@@ -35,9 +35,9 @@ type NotInPlaceError struct {
 	Cause error
 }
 
-// Error is in the words that users of the API know.
+// Error names the pod and the policy.
 func (e *NotInPlaceError) Error() string {
-	return fmt.Sprintf("find Pod %s update strategy is InPlaceOnly but can not update in-place: %v", e.Pod, e.Cause)
+	return fmt.Sprintf("pod %s cannot be updated in place (podUpdatePolicy InPlaceOnly): %v", e.Pod, e.Cause)
 }
 
 // Unwrap is the cause.

@@ -102,7 +102,7 @@ func TestThePolicyDecidesTheWay(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, "find Pod web-1 update strategy is InPlaceOnly but can not update in-place")
+			require.ErrorContains(t, err, "pod web-1 cannot be updated in place (podUpdatePolicy InPlaceOnly)")
 			assert.Equal(t, c.wait, WaitReason(err))
 		})
 	}

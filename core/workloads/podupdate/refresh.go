@@ -105,7 +105,7 @@ func (w *Workload) returnToService(o podstate.State) *action.Action {
 	if c.Empty() {
 		return nil
 	}
-	a := changed(c, "Serve", "what comes next in its update is refused")
+	a := changed(c, "Serve", "the next step of its update is rejected")
 	return &a
 }
 
@@ -150,12 +150,12 @@ func (w *Workload) explainHook(o podstate.State) {
 	switch o.Lifecycle {
 	case contract.LifecyclePreparingNormal:
 		if l.PreNormal != nil && o.Assigned {
-			w.Plan.Wait(WaitPreNormalHook, o.Pod.Name, "the preNormal hook has not been taken yet")
+			w.Plan.Wait(WaitPreNormalHook, o.Pod.Name, "the pod waits for hook preNormal: it still lacks labels or finalizers of the hook")
 		}
 	case contract.LifecyclePreparingUpdate:
 		w.Plan.Wait(WaitInPlaceUpdateHook, o.Pod.Name, "the inPlaceUpdate hook holds the pod before its update")
 	case contract.LifecycleUpdated:
-		w.Plan.Wait(WaitInPlaceUpdateHook, o.Pod.Name, "the inPlaceUpdate hook has not been taken again after the update")
+		w.Plan.Wait(WaitInPlaceUpdateHook, o.Pod.Name, "the pod waits for hook inPlaceUpdate: it must get the labels and finalizers of the hook back after the update")
 	case contract.LifecyclePreparingDelete:
 		w.Plan.Wait(WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod")
 	}

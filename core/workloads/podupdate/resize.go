@@ -66,9 +66,9 @@ func (w *Workload) WhyNewPod(o podstate.State, target *appsv1.ControllerRevision
 		return "the node agent has not restarted its containers"
 	case w.waitedInVain(o, target):
 		if container := w.stoppedResize(o); container != "" {
-			return "container " + container + " does not run, so that its limits cannot be raised to those of revision " + hash
+			return "container " + container + " is not running, so its limits cannot be raised to the limits of revision " + hash
 		}
-		return "its node has not given it the resources of revision " + hash + " in time"
+		return "its node failed to allocate the resources of revision " + hash + " in time"
 	}
 	text := "revision " + hash + " needs a new pod"
 	if u, err := w.Revisions.Diff(o.Revision, target); err == nil && w.Policy.InPlace() {

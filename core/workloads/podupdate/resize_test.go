@@ -72,12 +72,12 @@ func TestAHigherLimitOfAContainerThatIsDownNeedsANewPod(t *testing.T) {
 			assert.Equal(t, !tt.inPlace, g.NeedsNewPod(o, to))
 			if tt.waits {
 				assert.Equal(t, WaitNotInPlace, WaitReason(err))
-				require.ErrorContains(t, err, "container main: resources.limits.memory: the limit cannot be raised of a container that does not run")
+				require.ErrorContains(t, err, "container main: resources.limits.memory: the limit cannot be raised while the container is not running")
 				return
 			}
 			require.NoError(t, err)
 			if !tt.inPlace {
-				assert.Contains(t, g.WhyNewPod(o, to), "of a container that does not run")
+				assert.Contains(t, g.WhyNewPod(o, to), "while the container is not running")
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestAContainerThatGoesDownBeforeItsLimitIsRaisedNeedsANewPod(t *testing.T) 
 				to.Name, now.Add(-10*time.Second).Format(time.RFC3339))))
 			assert.Equal(t, tt.want, g.ResizeOverdue(o))
 			if tt.want {
-				assert.Contains(t, g.WhyNewPod(o, to), "container main does not run")
+				assert.Contains(t, g.WhyNewPod(o, to), "container main is not running")
 			}
 		})
 	}

@@ -167,7 +167,7 @@ func (p *planner) servedUntil(jobs map[string]*Job) (until time.Time, known bool
 // cause returns why images are pulled again, nil for no reason.
 func (p *planner) cause(last *Round) *cause {
 	if came := p.came(last); came > 0 {
-		return &cause{why: fmt.Sprintf("%d of %d nodes with older pods have come since", came, len(p.nodesBefore(time.Time{})))}
+		return &cause{why: fmt.Sprintf("%d of %d nodes with older pods were added since", came, len(p.nodesBefore(time.Time{})))}
 	}
 	if len(last.Failed) > 0 && last.Failures < mostFailures {
 		return &cause{why: lacking(last.Failed), images: last.Failed}

@@ -119,7 +119,7 @@ func (p *planner) pullAhead() {
 	case made && !useless:
 		p.pullAgain()
 	case useless && !made && !ignored:
-		p.addSteps(p.deleteJobs(p.Update), p.mark(map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images ahead would gain nothing"))
+		p.addSteps(p.deleteJobs(p.Update), p.mark(map[string]any{contract.ImagePreDownloadIgnoredLabel: "true"}, "pulling images before the update is unnecessary"))
 	case useless, p.UpdatedReady < p.Settings.MinUpdatedReady:
 		p.addSteps(p.deleteJobs(p.Update))
 	default:
@@ -129,7 +129,7 @@ func (p *planner) pullAhead() {
 		}
 		p.begin(Round{}, p.deleteJobs(p.Update), jobs, p.mark(map[string]any{
 			contract.ImagePreDownloadCreatedLabel: "true", contract.ImagePreDownloadIgnoredLabel: nil,
-		}, "its images are pulled ahead"))
+		}, "its images are pulled before the update"))
 	}
 }
 
@@ -178,7 +178,7 @@ func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
 			continue
 		}
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Delete, Object: job.PartialObjectMetadata, Reason: "NoLongerWanted", Message: "no pod waits for the image any more",
+			Verb: action.Delete, Object: job.PartialObjectMetadata, Reason: "NoLongerWanted", Message: "pods no longer wait for the image",
 		})
 	}
 	return step

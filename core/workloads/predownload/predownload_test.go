@@ -80,8 +80,8 @@ func TestImagesThatChangeArePulled(t *testing.T) {
 	marked := func(label string) func(*Rollout) {
 		return func(r *Rollout) { r.Update.Labels[label] = "true" }
 	}
-	pulled := []string{"Create web-<hash>-app: image app:2", "PatchMetadata web-<hash>: its images are pulled ahead"}
-	useless := []string{"PatchMetadata web-<hash>: pulling images ahead would gain nothing"}
+	pulled := []string{"Create web-<hash>-app: image app:2", "PatchMetadata web-<hash>: its images are pulled before the update"}
+	useless := []string{"PatchMetadata web-<hash>: pulling images before the update is unnecessary"}
 	for name, c := range map[string]struct {
 		change func(*Rollout)
 		want   []string
@@ -89,7 +89,7 @@ func TestImagesThatChangeArePulled(t *testing.T) {
 		"of one container": {func(*Rollout) {}, pulled},
 		"of a native sidecar": {func(r *Rollout) {
 			r.Update, r.From = newRevision(t, "app:1", "proxy:2"), []*appsv1.ControllerRevision{newRevision(t, "app:1", "proxy:1")}
-		}, []string{"Create web-<hash>-proxy: image proxy:2", "PatchMetadata web-<hash>: its images are pulled ahead"}},
+		}, []string{"Create web-<hash>-proxy: image proxy:2", "PatchMetadata web-<hash>: its images are pulled before the update"}},
 		"also if ignored once":   {marked(contract.ImagePreDownloadIgnoredLabel), pulled},
 		"once":                   {marked(contract.ImagePreDownloadCreatedLabel), nil},
 		"not of few replicas":    {func(r *Rollout) { r.Replicas = 3 }, useless},
@@ -99,12 +99,12 @@ func TestImagesThatChangeArePulled(t *testing.T) {
 		"after the proof":        {func(r *Rollout) { r.Settings.MinUpdatedReady, r.UpdatedReady = 2, 2 }, pulled},
 		"not while it must wait": {func(r *Rollout) { r.Jobs.RetryAt = now.Add(time.Second) }, nil},
 		"of any older revision": {func(r *Rollout) { r.From = append(r.From, newRevision(t, "app:2", "log:0")) },
-			[]string{"Create web-<hash>-app: image app:2", "Create web-<hash>-log: image log:1", "PatchMetadata web-<hash>: its images are pulled ahead"}},
+			[]string{"Create web-<hash>-app: image app:2", "Create web-<hash>-log: image log:1", "PatchMetadata web-<hash>: its images are pulled before the update"}},
 		"not at the end": {func(r *Rollout) { r.From, r.Jobs.Owned = nil, append(r.Jobs.Owned, ownedJob("a", nil)) },
-			[]string{"Delete a: no pod waits for the image any more"}},
+			[]string{"Delete a: pods no longer wait for the image"}},
 		"and jobs of older updates end": {func(r *Rollout) {
 			r.Jobs.Owned = append(r.Jobs.Owned, ownedJob("a", map[string]string{contract.RevisionHashLabel: "older"}), ownedJob("foreign", nil))
-		}, append([]string{"Delete a: no pod waits for the image any more"}, pulled...)},
+		}, append([]string{"Delete a: pods no longer wait for the image"}, pulled...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := given(t, c.change)

@@ -26,7 +26,7 @@ func Adopt(c Choice, orphans []*appsv1.ControllerRevision, live map[string]bool,
 			continue
 		}
 		seen[r.Name] = true
-		actions = append(actions, ownership.Adopt(r, ref, nil, "it has no controller, and pods or the template are of it"))
+		actions = append(actions, ownership.Adopt(r, ref, nil, "it has no controller, and pods or the template use it"))
 	}
 	return actions
 }

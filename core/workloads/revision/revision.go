@@ -24,7 +24,7 @@ import (
 const longestPrefix = 223
 
 // errNoTemplate means that the data of a revision is not of the form that New writes.
-var errNoTemplate = errors.New("data has no spec.template")
+var errNoTemplate = errors.New("data lacks spec.template")
 
 // New is the ControllerRevision of a template: named <owner>-<hash>, with the template's labels and
 // the hash as labels, owned by owner. The hash covers the template and the collision count, which

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// errNotPercentage means that a text does not end in "%".
-var errNotPercentage = errors.New("invalid type: string is not a percentage")
+// errNotAmount means that a text is no percentage.
+var errNotAmount = errors.New("must be a number or a percentage such as 20%")
 
 // longestPercentage bounds what a percentage may cost to compute with; it leaves room for far more
 // digits than can change a number of pods.
@@ -40,11 +40,11 @@ func Parse(p intstr.IntOrString) (Amount, error) {
 	}
 	digits, ok := strings.CutSuffix(p.StrVal, "%")
 	if !ok {
-		return Amount{}, errNotPercentage
+		return Amount{}, errNotAmount
 	}
 	percent, ok := decimal(digits)
 	if !ok {
-		return Amount{}, fmt.Errorf("invalid value %q: not a decimal number", p.StrVal)
+		return Amount{}, errNotAmount
 	}
 	return Amount{percent: percent}, nil
 }
@@ -94,8 +94,7 @@ func (a Amount) isHundredPercent() bool {
 	return a.percent != nil && a.percent.Cmp(big.NewRat(100, 1)) == 0
 }
 
-// Scaled is p as a number of pods out of total, not clamped. The error names the field in the words
-// that users of the published API know.
+// Scaled is p as a number of pods out of total, not clamped. The error names the field and its value.
 func Scaled(field string, p intstr.IntOrString, total int32, r Rounding) (int32, error) {
 	a, err := parseField(field, p)
 	if err != nil {
@@ -107,7 +106,7 @@ func Scaled(field string, p intstr.IntOrString, total int32, r Rounding) (int32,
 func parseField(field string, p intstr.IntOrString) (Amount, error) {
 	a, err := Parse(p)
 	if err != nil {
-		return Amount{}, fmt.Errorf("failed GetScaledValueFromIntOrPercent for %s: %w", field, err)
+		return Amount{}, fmt.Errorf("%s %q: %w", field, p.StrVal, err)
 	}
 	return a, nil
 }

@@ -116,16 +116,16 @@ func TestScaleMaxUnavailableRoundsUp(t *testing.T) {
 }
 
 func TestErrorsNameTheField(t *testing.T) {
-	const reason = ": invalid type: string is not a percentage"
+	const reason = ` "abc": must be a number or a percentage such as 20%`
 	_, err := Partition(amount("abc"), 5)
-	require.ErrorIs(t, err, errNotPercentage)
-	require.EqualError(t, err, "failed GetScaledValueFromIntOrPercent for partition"+reason)
+	require.ErrorIs(t, err, errNotAmount)
+	require.EqualError(t, err, "partition"+reason)
 	_, err = MaxSurge(amount("abc"), 5, true)
-	require.EqualError(t, err, "failed GetScaledValueFromIntOrPercent for maxSurge"+reason)
+	require.EqualError(t, err, "maxSurge"+reason)
 	_, err = MaxUnavailable(amount("abc"), 5, 0)
-	require.EqualError(t, err, "failed GetScaledValueFromIntOrPercent for maxUnavailable"+reason)
+	require.EqualError(t, err, "maxUnavailable"+reason)
 	_, err = ScaleMaxUnavailable(amount("abc"), 5)
-	require.EqualError(t, err, "failed GetScaledValueFromIntOrPercent for maxUnavailable"+reason)
+	require.EqualError(t, err, "maxUnavailable"+reason)
 }
 
 func TestParseRefuses(t *testing.T) {

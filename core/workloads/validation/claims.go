@@ -37,8 +37,8 @@ func RemovedClaimTemplates(templates, stored []corev1.PersistentVolumeClaim, tem
 		name := stored[i].Name
 		removed := !slices.ContainsFunc(templates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name })
 		if removed && slices.Contains(mounted, name) {
-			warnings = append(warnings, fmt.Sprintf("%s: the partition keeps pods at a revision that mounts this volume; "+
-				"one that is lost is created again only if its claim still exists", at.Key(name)))
+			warnings = append(warnings, fmt.Sprintf("%s: partition keeps pods at a revision that mounts this volume; "+
+				"such a pod is recreated only if its PVC still exists", at.Key(name)))
 		}
 	}
 	return warnings

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -22,16 +21,14 @@ func NonNegative(value *int32, at *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, *value, greaterOrEqualZero)}
 }
 
-// Amount wants a number of pods or a percentage, not below zero; an absent one is fine. The name is that
-// of the field, for the message.
-func Amount(value *intstr.IntOrString, at *field.Path, name string) field.ErrorList {
+// Amount wants a number of pods or a percentage, not below zero; an absent one is fine.
+func Amount(value *intstr.IntOrString, at *field.Path) field.ErrorList {
 	if value == nil {
 		return nil
 	}
 	parsed, err := rollout.Parse(*value)
 	if err != nil {
-		message := fmt.Sprintf("failed GetScaledValueFromIntOrPercent for %s: %v", name, err)
-		return field.ErrorList{field.Invalid(at, value, message)}
+		return field.ErrorList{field.Invalid(at, value, err.Error())}
 	}
 	if parsed.IsNegative() {
 		return field.ErrorList{field.Invalid(at, value, greaterOrEqualZero)}

@@ -38,10 +38,10 @@ func TestAmounts(t *testing.T) {
 		"0": "", "3": "", "20%": "", "150%": "", "33.3%": "",
 		"-1":  "must be greater than or equal to 0",
 		"-5%": "must be greater than or equal to 0",
-		"x":   "failed GetScaledValueFromIntOrPercent for partition: invalid type: string is not a percentage",
+		"x":   "must be a number or a percentage such as 20%",
 	} {
 		t.Run(value, func(t *testing.T) {
-			errs := Amount(new(intstr.Parse(value)), spec, "partition")
+			errs := Amount(new(intstr.Parse(value)), spec)
 			if want == "" {
 				assert.Empty(t, errs)
 				return
@@ -50,7 +50,7 @@ func TestAmounts(t *testing.T) {
 			assert.ErrorContains(t, errs.ToAggregate(), want)
 		})
 	}
-	assert.Empty(t, Amount(nil, spec, "partition"))
+	assert.Empty(t, Amount(nil, spec))
 }
 
 func TestInPlaceStrategies(t *testing.T) {
@@ -188,7 +188,7 @@ func TestRemovedClaimTemplates(t *testing.T) {
 		}
 		return all
 	}
-	assert.Equal(t, []string{"spec[log]: the partition keeps pods at a revision that mounts this volume; one that is lost is created again only if its claim still exists"},
+	assert.Equal(t, []string{"spec[log]: partition keeps pods at a revision that mounts this volume; such a pod is recreated only if its PVC still exists"},
 		RemovedClaimTemplates(of("data"), of("data", "log", "spare"), &mounts, spec))
 	assert.Empty(t, RemovedClaimTemplates(of("log", "data"), of("data", "log"), &mounts, spec))
 }

@@ -147,7 +147,7 @@ func TestLostModes(t *testing.T) {
 		{
 			"a client that drops the annotation would lose the mode",
 			func(o *v1alpha1.NodeImage) { o.Annotations = nil },
-			"v1alpha1 cannot say mode batch of secret config/a of image nginx",
+			"v1alpha1 cannot express mode batch of secret config/a of image nginx",
 		},
 		{
 			"a client may accept the loss",

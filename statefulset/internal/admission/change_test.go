@@ -110,7 +110,7 @@ func TestV1alpha1LosesNothingUnasked(t *testing.T) {
 	reserved := func(s *set) { s.Spec.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(1)} }
 	errs := texts(Validate(valid(), valid(reserved), Facts{Version: "v1alpha1"}))
 	require.Len(t, errs, 1)
-	assert.Equal(t, "spec.reserveOrdinals: Forbidden: v1alpha1 cannot say reserveOrdinals, and this update would remove it: "+
+	assert.Equal(t, "spec.reserveOrdinals: Forbidden: v1alpha1 cannot express reserveOrdinals, and this update would remove it: "+
 		`keep annotation apps.kruise.io/v1beta1-fields, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to "true"`, errs[0])
 
 	accepted := func(s *set) { s.Annotations = map[string]string{coreconversion.AcceptLossAnnotation: "true"} }

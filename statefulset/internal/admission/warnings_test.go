@@ -67,7 +67,7 @@ func TestRemovedClaimTemplatesThatAPartitionKeepsMountedAreNamed(t *testing.T) {
 		return Warnings(now, mounted, FeatureGates{StartOrdinal: true, AutoDeletePVC: true, PreDownload: true})
 	}
 	require.Len(t, removed(1), 1, "nothing mounts the spare one")
-	assert.Contains(t, removed(1)[0], "spec.volumeClaimTemplates[log]: the partition keeps pods")
+	assert.Contains(t, removed(1)[0], "spec.volumeClaimTemplates[log]: partition keeps pods")
 	assert.Empty(t, removed(0))
 }
 

@@ -179,7 +179,7 @@ func testCarelessClients(t *testing.T, c client.Client) {
 	careless.SetNamespace(set.GetNamespace())
 	careless.SetResourceVersion(set.GetResourceVersion())
 	require.ErrorContains(t, c.Update(t.Context(), careless),
-		"metadata.annotations[apps.kruise.io/v1beta1-fields].spec.reserveOrdinals: Forbidden: v1alpha1 cannot say reserveOrdinals")
+		"metadata.annotations[apps.kruise.io/v1beta1-fields].spec.reserveOrdinals: Forbidden: v1alpha1 cannot express reserveOrdinals")
 
 	careless.SetAnnotations(map[string]string{coreconversion.AcceptLossAnnotation: "true"})
 	require.NoError(t, c.Update(t.Context(), careless))

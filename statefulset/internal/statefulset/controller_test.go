@@ -185,7 +185,7 @@ func TestPodsThatLoseAllLabelsAreReleased(t *testing.T) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(&bare), &bare))
 		assert.Empty(collect, bare.OwnerReferences)
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(set), set))
-		assert.Contains(collect, fmt.Sprint(set.Status.Conditions), "web-1: it exists already and belongs to nobody")
+		assert.Contains(collect, fmt.Sprint(set.Status.Conditions), "web-1: it exists already and has no controller")
 	})
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 	assert.Nil(t, claim.DeletionTimestamp)

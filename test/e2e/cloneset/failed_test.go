@@ -31,7 +31,7 @@ func TestPodsThatANodeRejectsAreReplacedWithPauses(t *testing.T) {
 		pods = podsOf(t, set)
 		return story.Want(len(pods) >= enough, "there are %d", len(pods))
 	})
-	story.WaitsFor(t, world, set, "FailedPodBackOff", "the next one is made at ")
+	story.WaitsFor(t, world, set, "FailedPodBackOff", "the next one is created at ")
 
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	for i := 1; i < enough; i++ {

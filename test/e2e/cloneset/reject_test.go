@@ -37,8 +37,8 @@ func TestBadInputIsRejectedByName(t *testing.T) {
 		{name: "selector mismatch", label: "other", want: []string{"spec.template.metadata.labels", "`selector` does not match template `labels`"}},
 		{name: "invalid template", extra: ", volumeMounts: [{name: nope, mountPath: /x}]", want: []string{"spec.template.spec.containers[0].volumeMounts[0].name", "Not found"}},
 		{name: "unknown field", extra: ", imagee: x", want: []string{"unknown field \"spec.template.spec.containers[0].imagee\""}},
-		{name: "partition abc", strategy: "{rollingUpdate: {partition: abc}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "string is not a percentage"}},
-		{name: "partition 5 in quotes", strategy: `{rollingUpdate: {partition: "5"}}`, want: []string{"spec.updateStrategy.rollingUpdate.partition", "string is not a percentage"}},
+		{name: "partition abc", strategy: "{rollingUpdate: {partition: abc}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "must be a number or a percentage such as 20%"}},
+		{name: "partition 5 in quotes", strategy: `{rollingUpdate: {partition: "5"}}`, want: []string{"spec.updateStrategy.rollingUpdate.partition", "must be a number or a percentage such as 20%"}},
 		{name: "partition -1", strategy: "{rollingUpdate: {partition: -1}}", want: []string{"spec.updateStrategy.rollingUpdate.partition", "must be greater than or equal to 0"}},
 		{name: "partition abc in v1alpha1", version: "v1alpha1", strategy: "{partition: abc}", want: []string{"spec.updateStrategy.partition", "string is not a percentage"}},
 	}

@@ -228,7 +228,7 @@ func (p *pass) waitForClaims(n int32) int32 {
 	waits := min(max(n-int32(len(free)), 0), int32(len(held)))
 	for _, o := range held[:waits] {
 		p.plan.RequeueWithin(p.timeUntilGone(o))
-		p.plan.Wait(WaitClaimsInUse, o.Name, "a new pod takes its claims and its name once it is gone")
+		p.plan.Wait(WaitClaimsInUse, o.Name, "a new pod gets its PVCs and its name after its deletion")
 	}
 	return waits
 }
@@ -291,7 +291,7 @@ func deleteUnusedClaims(p *pass) {
 				step.Actions = append(step.Actions, p.giveToPod(claim, in.pod))
 			case !p.adopting:
 				step.Actions = append(step.Actions, action.Action{
-					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "no pod has its instance id",
+					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "the pod of its instance id is gone",
 					Event: &action.Event{Failed: EventDeleteFailed},
 				})
 			}

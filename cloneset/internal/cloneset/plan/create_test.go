@@ -172,7 +172,7 @@ func TestNewPodsWaitForClaimsThatAreAboutToBeFree(t *testing.T) {
 			}
 			assert.Equal(t, c.wake, todo.RequeueAfter, text(todo))
 			if c.wake > 0 {
-				assert.Contains(t, text(todo), "wait: ClaimsInUse web-new0: a new pod takes its claims and its name once it is gone")
+				assert.Contains(t, text(todo), "wait: ClaimsInUse web-new0: a new pod gets its PVCs and its name after its deletion")
 			}
 		})
 	}
@@ -210,9 +210,9 @@ func TestClaimsThatPodsMountStay(t *testing.T) {
 		want    string
 	}{
 		"the id is lost": {[]gen.PodOption{mounts("data-web-new0"), bare},
-			"own:\n  Adopt pod web-new0 (SelectorMatch): it has lost its instance id\n"},
+			"own:\n  Adopt pod web-new0 (SelectorMatch): its instance id is missing\n"},
 		"the id is lost and tells of nothing": {[]gen.PodOption{bare},
-			"own:\n  Adopt pod web-new0 (SelectorMatch): it has lost its instance id\n"},
+			"own:\n  Adopt pod web-new0 (SelectorMatch): its instance id is missing\n"},
 		"all labels are lost": {[]gen.PodOption{mounts("data-web-new0"), nothing},
 			"claims:\n  Release claim data-web-new0 (PodLeaving): it goes with pod web-new0\n" +
 				"own:\n  Release pod web-new0 (SelectorMismatch): its labels no longer match spec.selector\n"},
@@ -278,7 +278,7 @@ func TestPodsThatStayGiveTheirClaimsBack(t *testing.T) {
 		"its hook holds it":    {0, []gen.PodOption{gen.Label("hook", "on"), gen.Lifecycle(contract.LifecyclePreparingDelete)}, "wait: PreDeleteHook web-new0: the preDelete hook holds the pod\n"},
 		"it is on its way out": {0, []gen.PodOption{gen.Terminating()}, ""},
 		"it is to be released": {1, []gen.PodOption{gen.Label("app", "other")}, "own:\n  Release pod web-new0 (SelectorMismatch): its labels no longer match spec.selector\n"},
-		"somebody named it":    {1, []gen.PodOption{gen.Label(contract.SpecifiedDeleteLabel, "true"), gen.NotReady(now)}, "scale:\n  Delete pod web-new0 (SpecifiedDelete): it is specified for deletion\n"},
+		"somebody named it":    {1, []gen.PodOption{gen.Label(contract.SpecifiedDeleteLabel, "true"), gen.NotReady(now)}, "scale:\n  Delete pod web-new0 (SpecifiedDelete): it is marked for deletion\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, reuse := range []bool{false, true} {
@@ -304,7 +304,7 @@ func TestClaimsOfLostPodsGoWhenNotReused(t *testing.T) {
 	w := given(t, 1, claimed("data")).updated(1).claim("data", "new0").claim("data", "lost1").claim("data", "leaving").claim("data", "")
 	w.pods = append(w.pods, gen.Pod("web-leaving", gen.Terminating(), gen.OwnedBy(w.set), gen.Label(contract.InstanceIDLabel, "leaving")))
 	assert.Equal(t, "claims:\n"+
-		"  Delete claim data-web-lost1 (PodGone): no pod has its instance id\n"+
+		"  Delete claim data-web-lost1 (PodGone): the pod of its instance id is gone\n"+
 		"  Release claim data-web-leaving (PodLeaving): it goes with pod web-leaving\n", text(w.plan()))
 }
 
@@ -377,7 +377,7 @@ func TestLostIDsComeBack(t *testing.T) {
 			assert.Zero(t, todo.Count(action.Create), text(todo))
 			labels := todo.Steps[0].Actions[0].Patches[0].Body["metadata"].(map[string]any)["labels"].(map[string]any)
 			got := labels[contract.InstanceIDLabel]
-			assert.Contains(t, text(todo), "it has lost its instance id")
+			assert.Contains(t, text(todo), "its instance id is missing")
 			if want != "" {
 				assert.Equal(t, want, got)
 			} else {

@@ -132,7 +132,7 @@ func whyFailed(pod *corev1.Pod) string {
 		}
 	}
 	if len(reasons) == 0 {
-		return "its kubelet gives no reason"
+		return "the kubelet reported no reason"
 	}
 	return strings.Join(reasons, "; ")
 }

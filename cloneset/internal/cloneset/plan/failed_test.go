@@ -41,7 +41,7 @@ func TestFailedPodsAreWarnedAbout(t *testing.T) {
 	}{
 		"that was evicted":               {given(t, 1).updated(1, failed(5, evicted)...), []string{"pod web-new0 has failed: Evicted; The node was low on resource: memory."}},
 		"whose container crashed":        {given(t, 1).updated(1, failed(5, crashed)...), []string{"pod web-new0 has failed: container main ended with exit code 137 (OOMKilled)"}},
-		"of which nothing is known":      {given(t, 1).updated(1, failed(5, func(*corev1.PodStatus) {})...), []string{"pod web-new0 has failed: its kubelet gives no reason"}},
+		"of which nothing is known":      {given(t, 1).updated(1, failed(5, func(*corev1.PodStatus) {})...), []string{"pod web-new0 has failed: the kubelet reported no reason"}},
 		"the last of several":            {given(t, 2).updated(1, failed(900, crashed)...).updated(1, failed(5, evicted)...).updated(1), []string{"pod web-new1 has failed: Evicted; The node was low on resource: memory."}},
 		"not when it was replaced":       {given(t, 1).updated(1, failed(5, evicted)...).updated(1), nil},
 		"not when it is leaving":         {given(t, 1).updated(1, append(failed(5, evicted), gen.Terminating())...), nil},
@@ -68,7 +68,7 @@ func TestNewPodsWaitWherePodsFailOneAfterTheOther(t *testing.T) {
 	todo := w.plan()
 	assert.Zero(t, counted(todo, action.Create))
 	assert.Equal(t, 40*time.Second, todo.RequeueAfter)
-	assert.Equal(t, []action.Wait{{Reason: failures.WaitReason, Message: "pods of the set fail one after the other; the next one is made at 2026-01-02T12:00:40Z"}}, todo.Waits)
+	assert.Equal(t, []action.Wait{{Reason: failures.WaitReason, Message: "pods of the set fail repeatedly; the next one is created at 2026-01-02T12:00:40Z"}}, todo.Waits)
 	assert.Empty(t, todo.Notices, "why they fail is told when they are replaced")
 
 	w = given(t, 1).updated(1).updated(1, failed(1, evicted)...)

@@ -74,7 +74,7 @@ func TestPodsThatCannotBeMadeWithoutAClaimTemplateAreTold(t *testing.T) {
 	status := Status(w.snapshot(), w.plan(), action.Failures{})
 	for _, c := range []string{v1beta1.CloneSetFailedScale, conditions.Stalled} {
 		require.NotNil(t, conditions.Get(status.Conditions, c), c)
-		assert.Contains(t, conditions.Get(status.Conditions, c).Message, "1 pods of revision "+short(w.revisions[0])+" are not created: it mounts volume log", c)
+		assert.Contains(t, conditions.Get(status.Conditions, c).Message, "1 pods of revision "+short(w.revisions[0])+" cannot be created: the claim template of volume log was removed", c)
 	}
 	w.set.Status = status
 	assert.Empty(t, w.plan().RefusedVerbs, "nothing was refused")

@@ -108,7 +108,7 @@ func TestPodsInPreparingDeleteStandForNoneThatStays(t *testing.T) {
 	assert.Empty(t, partitionHolds(w.snapshot(), todo))
 
 	back := of(2).plan()
-	require.Contains(t, back.String(), "web-new1 (Regret)")
+	require.Contains(t, back.String(), "web-new1 (PreDeleteCancelled)")
 	todo.Steps = append(todo.Steps, back.Steps...)
 	assert.NotEmpty(t, partitionHolds(w.snapshot(), todo), "two are at the update revision where one is wanted")
 }
@@ -134,13 +134,13 @@ func TestClaimsThatStrangersMountLeaveTheSetReady(t *testing.T) {
 func TestPodsAreNotTakenBackAboveReplicas(t *testing.T) {
 	leaves := []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label(simulate.HookLabel, simulate.HookTaken)}
 	w := given(t, 1, excluding(), hooked()).updated(1, leaves...).updated(1, gen.SpecifiedDelete())
-	require.NotContains(t, w.plan().String(), "(Regret)")
+	require.NotContains(t, w.plan().String(), "(PreDeleteCancelled)")
 	require.Equal(t, outcome{deleteNew: 1}, w.outcome())
 
 	w = given(t, 1, excluding(), hooked()).updated(1, leaves...)
-	assert.Contains(t, w.plan().String(), "(Regret)", "the specified pod is gone")
+	assert.Contains(t, w.plan().String(), "(PreDeleteCancelled)", "the specified pod is gone")
 	w = given(t, 1, hooked()).updated(1, leaves...).updated(1, gen.SpecifiedDelete())
-	assert.Contains(t, w.plan().String(), "(Regret)", "both count all the while")
+	assert.Contains(t, w.plan().String(), "(PreDeleteCancelled)", "both count all the while")
 }
 
 // An update that waits because it was refused has no grace period yet: the set was looked at again each time such a

@@ -67,7 +67,7 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 	}
 	early := given(t, 1, asks("2"), inPlace, deadline).updated(1, awaiting(45*time.Second))
 	assert.Equal(t, 15*time.Second, early.plan().RequeueAfter)
-	assert.Contains(t, text(given(t, 1, asks("2"), inPlace, deadline).updated(1, late).plan()), "has not given it the resources")
+	assert.Contains(t, text(given(t, 1, asks("2"), inPlace, deadline).updated(1, late).plan()), "failed to allocate the resources")
 }
 
 // From Kubernetes 1.36 on the server refuses resizes to more than the node has.

@@ -66,7 +66,7 @@ func (p *pass) adoptPod(o *corev1.Pod) action.Action {
 		labels[contract.InstanceIDLabel] = p.idForAdopted(o)
 	}
 	if metav1.IsControlledBy(o, p.Set) {
-		why = "it has lost its instance id"
+		why = "its instance id is missing"
 	}
 	return ownership.Adopt(o, p.Owner, labels, why)
 }

@@ -72,13 +72,13 @@ func (w *world) aside() string {
 
 const (
 	pulled = "pull:\n  Create imagepulljob web-<hash>-main (PreDownload): image app:2\n" +
-		"mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): its images are pulled ahead\n"
-	madeBefore = "mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): its images are pulled ahead\n"
-	useless    = "mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): pulling images ahead would gain nothing\n"
+		"mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): its images are pulled before the update\n"
+	madeBefore = "mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): its images are pulled before the update\n"
+	useless    = "mark:\n  PatchMetadata controllerrevision web-<hash> (PreDownload): pulling images before the update is unnecessary\n"
 )
 
 func deletes(job string) string {
-	return "  Delete imagepulljob " + job + " (NoLongerWanted): no pod waits for the image any more\n"
+	return "  Delete imagepulljob " + job + " (NoLongerWanted): pods no longer wait for the image\n"
 }
 
 func TestPreDownload(t *testing.T) {

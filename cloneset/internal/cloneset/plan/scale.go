@@ -55,7 +55,7 @@ func scaleOut(p *pass) {
 	}
 	b := p.currentBalance()
 	if b.missing > b.create {
-		p.plan.Wait(WaitScaleLimit, "", "%d more pods wait for scaleStrategy.maxUnavailable", b.missing-b.create)
+		p.plan.Wait(WaitScaleLimit, "", "%d more pods are created as soon as other pods are available (scaleStrategy.maxUnavailable)", b.missing-b.create)
 		p.noteScaleUpLimit(b.create)
 	}
 	if b.create > 0 && p.awaitsRetry() {
@@ -90,7 +90,7 @@ func finishDeletion(p *pass) {
 		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
 			continue
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has let it go"}))
+		step.Actions = append(step.Actions, p.deletePod(o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has released it"}))
 	}
 	p.addWithHandovers(step)
 }
@@ -119,7 +119,7 @@ func deleteSpecified(p *pass) {
 				continue
 			}
 		}
-		a := p.deletePod(o, podupdate.DeleteReason{Reason: "SpecifiedDelete", Message: "it is specified for deletion"})
+		a := p.deletePod(o, podupdate.DeleteReason{Reason: "SpecifiedDelete", Message: "it is marked for deletion"})
 		if p.plan.YieldsPlace(&a) {
 			continue
 		}
@@ -131,7 +131,7 @@ func deleteSpecified(p *pass) {
 
 // explainSpecified says what a pod waits for that is specified for deletion.
 func (p *pass) explainSpecified() string {
-	message := "the pod is specified for deletion and waits for maxUnavailable"
+	message := "the pod is marked for deletion and waits until another pod is available (maxUnavailable)"
 	if r := rollingUpdate(p.Set); r.Paused && r.MaxSurge != nil {
 		message += "; maxSurge has no effect while the update is paused"
 	}
@@ -173,7 +173,7 @@ func scaleIn(p *pass) {
 			continue
 		}
 		if o.serving() && limit <= 0 {
-			p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the pod is too many and waits until others are available")
+			p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the surplus pod is deleted as soon as another pod is available (maxUnavailable)")
 			continue
 		}
 		a := p.deletePod(o, podupdate.DeleteReason{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})

@@ -208,11 +208,11 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 		give            *world
 		reason, message string
 	}{
-		"all wait":               {given(t, 3, paused(), deadline).old(3), conditions.ReasonPaused, "the update is paused; 3 pods wait for it"},
-		"one waits":              {given(t, 3, paused(), deadline).old(1).updated(2), conditions.ReasonPaused, "the update is paused; 1 pod waits for it"},
-		"but for the partition":  {given(t, 3, paused(), deadline, partition("2")).old(3), conditions.ReasonPaused, "the update is paused; 1 pod waits for it"},
-		"none waits":             {given(t, 3, paused(), deadline).updated(3), "Available", "all pods are as wanted and available"},
-		"none but the partition": {given(t, 3, paused(), deadline, partition("2")).old(2).updated(1), "Available", "all pods are as wanted and available"},
+		"all wait":               {given(t, 3, paused(), deadline).old(3), conditions.ReasonPaused, "the update is paused; 3 pods are not updated"},
+		"one waits":              {given(t, 3, paused(), deadline).old(1).updated(2), conditions.ReasonPaused, "the update is paused; 1 pod is not updated"},
+		"but for the partition":  {given(t, 3, paused(), deadline, partition("2")).old(3), conditions.ReasonPaused, "the update is paused; 1 pod is not updated"},
+		"none waits":             {given(t, 3, paused(), deadline).updated(3), "Available", "all pods are up to date and available"},
+		"none but the partition": {given(t, 3, paused(), deadline, partition("2")).old(2).updated(1), "Available", "all pods are up to date and available"},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -231,13 +231,13 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 	}
 	rolled := given(t, 3, paused(), partition("2")).old(1).updated(2)
 	rolled.featureGates.PartitionRollback = true
-	assert.Equal(t, "the update is paused; 1 pod waits for it", conditions.Get(rolled.status(action.Failures{}).Conditions, conditions.Ready).Message, "to go back")
+	assert.Equal(t, "the update is paused; 1 pod is not updated", conditions.Get(rolled.status(action.Failures{}).Conditions, conditions.Ready).Message, "to go back")
 }
 
 func TestABadSpecStallsAndTouchesNothing(t *testing.T) {
 	w := given(t, 3, partition("abc")).old(3)
 	todo := w.plan()
-	require.ErrorContains(t, todo.Err, "string is not a percentage")
+	require.ErrorContains(t, todo.Err, "must be a number or a percentage such as 20%")
 	assert.True(t, todo.Empty(), todo.String())
 	c := conditions.Get(w.status(action.Failures{}).Conditions, conditions.Stalled)
 	require.NotNil(t, c)

@@ -20,10 +20,10 @@ import (
 )
 
 // errNoClaim means that a pod is not recreated because its replacement could not be created.
-var errNoClaim = errors.New("its new pod would mount a volume whose claim template was removed: add the claim template again")
+var errNoClaim = errors.New("the claim template of a volume of its new pod was removed: add the claim template again")
 
 // errNoNewPods means that a pod is not recreated because its replacement might not come.
-var errNoNewPods = errors.New("pods are missing that cannot be created, and this one needs a new pod")
+var errNoNewPods = errors.New("it needs a new pod, and the operator cannot create the missing pods")
 
 // deleteSpecifiedFirst and updateFirst delete and update pods before any are created when the last attempt to create some
 // has failed, for instance because a quota is used up: creates that fail must block neither.

@@ -22,22 +22,22 @@ var leaving = []gen.PodOption{gen.Lifecycle(contract.LifecyclePreparingDelete), 
 
 // A pod that is held before its deletion comes back when it is needed again, but for one that the user
 // named and one that was marked not ready.
-func TestDeletionIsRegretted(t *testing.T) {
+func TestDeletionIsCancelled(t *testing.T) {
 	marked := func(hook func(*workload.Lifecycle) *workload.LifecycleHook) setOption {
 		return func(s *v1beta1.CloneSet) {
 			s.Spec.Lifecycle = &workload.Lifecycle{PreDelete: simulate.Hook(), InPlaceUpdate: simulate.Hook()}
 			hook(s.Spec.Lifecycle).MarkPodNotReady = true
 		}
 	}
-	const regret = "scale:\n  PatchMetadata pod web-new2 (Regret): the pod is needed again\n"
+	const cancelled = "scale:\n  PatchMetadata pod web-new2 (PreDeleteCancelled): the pod is needed again\n"
 	tests := map[string]struct {
 		give *world
 		want string
 	}{
-		"one of one":                                       {given(t, 3, hooked()).updated(2).updated(1, leaving...), regret},
-		"as many as are needed":                            {given(t, 3, hooked()).updated(2).updated(2, leaving...), regret},
+		"one of one":                                       {given(t, 3, hooked()).updated(2).updated(1, leaving...), cancelled},
+		"as many as are needed":                            {given(t, 3, hooked()).updated(2).updated(2, leaving...), cancelled},
 		"none when it is too many":                         {given(t, 2, hooked()).updated(2).updated(1, leaving...), ""},
-		"before another is created":                        {given(t, 3, hooked(), excluding()).updated(2).updated(1, leaving...), regret},
+		"before another is created":                        {given(t, 3, hooked(), excluding()).updated(2).updated(1, leaving...), cancelled},
 		"not one that is named":                            {given(t, 3, hooked(), named("web-new2")).updated(2).updated(1, leaving...), ""},
 		"not one that is labelled":                         {given(t, 3, hooked()).updated(2).updated(1, held...), ""},
 		"not from preDelete that marks pods not ready":     {given(t, 3, marked(func(l *workload.Lifecycle) *workload.LifecycleHook { return l.PreDelete })).updated(2).updated(1, leaving...), ""},
@@ -72,7 +72,7 @@ func TestLimitedScalingOutIsToldOnce(t *testing.T) {
 	assert.Empty(t, w.plan().Notices, "the status says so")
 	limited := conditions.Get(w.set.Status.Conditions, v1beta1.CloneSetScaleUpLimited)
 	require.NotNil(t, limited)
-	assert.Equal(t, "3 more pods wait for scaleStrategy.maxUnavailable", limited.Message)
+	assert.Equal(t, "3 more pods are created as soon as other pods are available (scaleStrategy.maxUnavailable)", limited.Message)
 	conditions.Get(w.set.Status.Conditions, conditions.Ready).Message = "in other words"
 	assert.Empty(t, w.plan().Notices, "whatever the words of other conditions")
 	w.updated(1, unready)
@@ -91,7 +91,7 @@ func TestTheLimitIsToldBesidesOtherWaits(t *testing.T) {
 	w := given(t, 5, scaleUnavailable("1"), hooked()).updated(2).updated(1, held...)
 	w.set.Status = w.status(action.Failures{})
 	message := conditions.Get(w.set.Status.Conditions, conditions.Ready).Message
-	assert.Contains(t, message, "ScaleMaxUnavailable: 2 more pods wait for scaleStrategy.maxUnavailable")
+	assert.Contains(t, message, "ScaleMaxUnavailable: 2 more pods are created as soon as other pods are available (scaleStrategy.maxUnavailable)")
 	assert.Empty(t, w.plan().Notices, message)
 }
 

@@ -352,7 +352,7 @@ func isTakenBack(o *corev1.Pod, todo Plan) bool {
 		return false
 	}
 	for a := range simulate.Actions(todo.Steps, "") {
-		if a.Reason == "Regret" && a.Object.GetName() == o.Name {
+		if a.Reason == "PreDeleteCancelled" && a.Object.GetName() == o.Name {
 			return true
 		}
 	}

@@ -79,7 +79,7 @@ func TestConditions(t *testing.T) {
 		{"nodes that are down for long", given(t, 2).old("n1").updated("n2", long), v1beta1.ReasonBlockedByUnavailableNodes, "not available yet: n2", conditions.Reconciling},
 		{"fewer than may be down", given(t, 4, maxUnavailable("2")).old("n1 n2").updated("n3", long).updated("n4", down), v1beta1.ReasonRollingOut, "not available yet: n3, n4", conditions.Reconciling},
 		{"a hook", given(t, 2, hooked).old("n1", hookOn).old("n2", hookOn, preparing), v1beta1.ReasonBlockedByPreDeleteHook, "the preDelete hook holds web-n2-1", conditions.Reconciling},
-		{"a pause", given(t, 2, pausing(true)).old("n1").updated("n2"), v1beta1.ReasonPaused, "1 pod waits for it", conditions.Ready},
+		{"a pause", given(t, 2, pausing(true)).old("n1").updated("n2"), v1beta1.ReasonPaused, "1 pod is not updated", conditions.Ready},
 		{"the partition", given(t, 2, partition("1")).old("n1").updated("n2"), v1beta1.ReasonPartitionReached, "keep 1 nodes at an older revision", conditions.Ready},
 		{"the selector", given(t, 2, onNodes("n2")).old("n1").updated("n2"), v1beta1.ReasonPartitionReached, "keep 1 nodes", conditions.Ready},
 		{"nodes without a pod", given(t, 2, partition("1"), partitionedScaling).updated("n1"), v1beta1.ReasonPartitionReached, "and 1 without a pod", conditions.Ready},
@@ -176,7 +176,7 @@ func TestUsersAreToldWhenAFailedPodIsReplaced(t *testing.T) {
 	require.Len(t, w.plan().Notices, 1)
 	n := w.plan().Notices[0]
 	assert.Equal(t, []string{corev1.EventTypeWarning, EventPodFailed}, []string{n.Type, n.Reason})
-	assert.Equal(t, "Pod web-n2-1 failed: pods on node n2 fail one after the other; the next one is made at 2026-01-02T12:10:00Z", n.Note)
+	assert.Equal(t, "Pod web-n2-1 failed: pods on node n2 fail repeatedly; the next one is created at 2026-01-02T12:10:00Z", n.Note)
 	w.set.Status = w.status()
 	assert.Empty(t, w.plan().Notices)
 }

@@ -25,7 +25,7 @@ func TestFailedPodsWaitForTheirReplacement(t *testing.T) {
 		assert.Zero(t, todo.Count(action.Delete))
 		assert.LessOrEqual(t, todo.RequeueAfter, 40*time.Second)
 		assert.Contains(t, todo.Waits, action.Wait{
-			Reason: failures.WaitReason, Object: "web-0", Message: "pods of ordinal 0 fail one after the other; the next one is made at 2026-01-02T12:00:40Z",
+			Reason: failures.WaitReason, Object: "web-0", Message: "pods of ordinal 0 fail repeatedly; the next one is created at 2026-01-02T12:00:40Z",
 		})
 		w.retry = map[string]time.Time{"web-1": now.Add(40 * time.Second)}
 		todo = w.plan()

@@ -116,10 +116,10 @@ func TestAPausedSetCountsThePodsThatWait(t *testing.T) {
 		world                        *world
 		progressing, reason, message string
 	}{
-		"all wait":               {given(t, 3, paused(true)).old(span(0, 2)), v1beta1.ReasonPaused, conditions.ReasonPaused, "the update is paused; 3 pods wait for it"},
-		"but for the partition":  {given(t, 3, paused(true), partition(2)).old(span(0, 2)), v1beta1.ReasonPaused, conditions.ReasonPaused, "the update is paused; 1 pod waits for it"},
-		"none waits":             {given(t, 3, paused(true)).updated(span(0, 2)), v1beta1.ReasonComplete, "Available", "all pods are as wanted and available"},
-		"none but the partition": {given(t, 3, paused(true), partition(2)).old(span(0, 1)).updated(at(2)), v1beta1.ReasonPartitionReached, "Available", "all pods are as wanted and available"},
+		"all wait":               {given(t, 3, paused(true)).old(span(0, 2)), v1beta1.ReasonPaused, conditions.ReasonPaused, "the update is paused; 3 pods are not updated"},
+		"but for the partition":  {given(t, 3, paused(true), partition(2)).old(span(0, 2)), v1beta1.ReasonPaused, conditions.ReasonPaused, "the update is paused; 1 pod is not updated"},
+		"none waits":             {given(t, 3, paused(true)).updated(span(0, 2)), v1beta1.ReasonComplete, "Available", "all pods are up to date and available"},
+		"none but the partition": {given(t, 3, paused(true), partition(2)).old(span(0, 1)).updated(at(2)), v1beta1.ReasonPartitionReached, "Available", "all pods are up to date and available"},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -167,7 +167,7 @@ func TestUpdatesInPlace(t *testing.T) {
 	w := recreates(v1beta1.InPlaceOnly)
 	status := w.status()
 	text := fmt.Sprint(status.Conditions)
-	assert.Contains(t, text, "find Pod web-1 update strategy is InPlaceOnly but can not update in-place")
+	assert.Contains(t, text, "pod web-1 cannot be updated in place (podUpdatePolicy InPlaceOnly)")
 	assert.Contains(t, text, "spec.containers[0].command")
 	todo := w.plan()
 	require.Len(t, todo.Notices, 1)
