@@ -31,7 +31,7 @@ func wordsOf(version string) words {
 	return words{
 		policy:      "must be 'ReCreate', 'InPlaceIfPossible' or 'InPlaceOnly'",
 		surge:       "can not use maxSurge with podUpdatePolicy InPlaceOnly",
-		unreadable:  "pod %s cannot be read: %v",
+		unreadable:  "reading pod %s failed: %v",
 		terminating: "pod %s is already being deleted",
 		foreign:     "pod %s does not belong to this CloneSet",
 	}

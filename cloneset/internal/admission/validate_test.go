@@ -220,7 +220,7 @@ func TestPodsToDelete(t *testing.T) {
 	}{
 		{"a pod of the set", PodFact{Pod: controlled("set")}, "", ""},
 		{"no pod", PodFact{Err: apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a")}, "pod a not found", `find pod a failed: pods "a" not found`},
-		{"a pod that cannot be read", PodFact{Err: errors.New("timeout")}, "pod a cannot be read: timeout", "find pod a failed: timeout"},
+		{"a pod that cannot be read", PodFact{Err: errors.New("timeout")}, "reading pod a failed: timeout", "find pod a failed: timeout"},
 		{"a pod that goes already", PodFact{Pod: terminating}, "pod a is already being deleted", "find pod a already terminating"},
 		{"a pod of another set", PodFact{Pod: controlled("other")}, "pod a does not belong to this CloneSet", "find pod a owner is not this CloneSet"},
 	}

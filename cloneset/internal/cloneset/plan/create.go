@@ -145,7 +145,7 @@ func (p *pass) nextID(former []string) (string, bool) {
 // explainClaimless says how many pods cannot be created, and how they can be.
 func (p *pass) explainClaimless(from *appsv1.ControllerRevision) {
 	if n := len(p.claimless); n > 0 {
-		p.plan.Wait(WaitClaimTemplateRemoved, "", "%d pods of revision %s cannot be created: the claim template of volume %s was removed, and no PVC is free. "+
+		p.plan.Wait(WaitClaimTemplateRemoved, "", "%d pods of revision %s cannot be created: the claim template of volume %s was removed, and all its PVCs are in use. "+
 			"Add the claim template again, or lower partition", n, podstate.ShortHash(from.Name), p.claimless[0])
 	}
 }
