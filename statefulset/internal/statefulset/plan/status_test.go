@@ -90,7 +90,7 @@ func TestConditionsSayForWhomTheSetWaits(t *testing.T) {
 			gen.Annotation(contract.LifecycleTimestampAnnotation, "2026-01-02T11:00:00Z")), v1beta1.ReasonBlockedByHook, "preDelete hook holds the pod since 2026-01-02T11:00:00Z", corev1.ConditionFalse},
 		{"a hook before an update", given(t, 1, policy(v1beta1.InPlaceIfPossible), hooked()).old(at(0), heldBefore(contract.LifecyclePreparingUpdate)),
 			v1beta1.ReasonBlockedByHook, "web-0: the inPlaceUpdate hook", corev1.ConditionFalse},
-		{"preNormal", given(t, 1, preNormalHook()).updated(at(0), preparing), v1beta1.ReasonBlockedByHook, "web-0: the preNormal hook", corev1.ConditionFalse},
+		{"preNormal", given(t, 1, preNormalHook()).updated(at(0), preparing), v1beta1.ReasonBlockedByHook, "web-0: the pod waits for hook preNormal", corev1.ConditionFalse},
 		{"a stale claim", given(t, 1, claimed("data"), retention("Retain", "Delete")).claim("data-web-0", ownedBy(plainRef("v1", "Pod", "web-0", "former"))),
 			v1beta1.ReasonBlockedByVolume, "data-web-0", corev1.ConditionFalse},
 		{"an invalid spec", given(t, 1, reserved("3-1")).updated(at(0)), v1beta1.ReasonInvalidSpec, "spec.reserveOrdinals[0]", corev1.ConditionFalse},
