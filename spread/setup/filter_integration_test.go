@@ -117,7 +117,7 @@ func TestAPathToNoNumberRefusesNoPod(t *testing.T) {
 		require.NoError(check, c.List(t.Context(), &events, client.InNamespace(namespace)))
 		require.NotEmpty(check, events.Items)
 		assert.Equal(check, plan.EventTargetUnknown, events.Items[0].Reason)
-		assert.Contains(check, events.Items[0].Note, "no number of replicas at path spec.none: there is no none")
+		assert.Contains(check, events.Items[0].Note, "invalid number of replicas at path spec.none: none is missing")
 	})
 }
 

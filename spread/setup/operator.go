@@ -30,7 +30,7 @@ import (
 const (
 	// defaultWorkers is how many spreads are reconciled at a time.
 	defaultWorkers = 3
-	// defaultPause is how long a subset whose pods could not be scheduled gets no new ones.
+	// defaultPause is how long a subset gets no new pods after pods were unschedulable there.
 	defaultPause = 5 * time.Minute
 	// markGrace is how long a namespace keeps its label without a WorkloadSpread.
 	markGrace = time.Minute
@@ -80,8 +80,8 @@ func newSettings() *settings {
 func (s *settings) add(flags *pflag.FlagSet) {
 	flags.IntVar(&s.workers, "workloadspread-workers", defaultWorkers, "how many WorkloadSpreads are reconciled at a time")
 	flags.DurationVar(&s.pause, "workloadspread-unschedulable-pause", defaultPause,
-		"how long a subset whose pods could not be scheduled gets no new ones")
-	flags.Var(&s.versioned, "ws-enabled-versioned-status", "kinds of workloads each of whose revisions has the whole room of each subset")
+		"how long a subset gets no new pods after pods were unschedulable there")
+	flags.Var(&s.versioned, "ws-enabled-versioned-status", "kinds of workloads with maxReplicas of a subset for each revision instead of for all pods: deployment, replicaset, cloneset")
 }
 
 // cache defines what the operator caches: of pods of the scope what places them, nodes without their images, namespaces, and
@@ -118,12 +118,12 @@ func (s *settings) sharedKeeper(env *manager.Environment) (*admission.Keeper, er
 		const part = "admission"
 		live, err := env.APIReader(part)
 		if err != nil {
-			s.keeperErr = fmt.Errorf("make a reader for the places: %w", err)
+			s.keeperErr = fmt.Errorf("make a reader for status updates: %w", err)
 			return
 		}
 		writer, err := env.Client(part)
 		if err != nil {
-			s.keeperErr = fmt.Errorf("make a client for the places: %w", err)
+			s.keeperErr = fmt.Errorf("make a client for status updates: %w", err)
 			return
 		}
 		cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
@@ -158,7 +158,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		Settings: env.Settings(marks.ControllerName, 0), EventSource: "workloadspread-controller", Label: v1beta1.NamespaceLabel, Grace: markGrace,
 	})
 	if err != nil {
-		return fmt.Errorf("set up marks of namespaces: %w", err)
+		return fmt.Errorf("set up labels of namespaces: %w", err)
 	}
 	return nil
 }

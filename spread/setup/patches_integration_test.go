@@ -53,7 +53,7 @@ func TestSubsetsWithoutNodesForTheTargetAreToldOf(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), owner))
 	s := newSpread(namespace, intstr.FromInt32(1))
 	require.NoError(t, c.Create(t.Context(), s))
-	assert.Equal(t, []string{`subset "a": no node can be as it and the pod template of the target ask for: zone`}, warnings.Heard())
+	assert.Equal(t, []string{`subset "a": no node matches both the subset and the pod template of the target: zone`}, warnings.Heard())
 	testenv.Edit(t, c, s, func(s *v1beta1.WorkloadSpread) {
 		s.Spec.Subsets[1].Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	})

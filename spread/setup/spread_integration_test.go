@@ -259,7 +259,7 @@ func TestAdaptiveMovesPodsAndComesBack(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(s), s))
 	closed := meta.FindStatusCondition(s.Status.SubsetStatuses[0].Conditions, v1beta1.SubsetSchedulable)
 	assert.Equal(t, v1beta1.ReasonPodUnschedulable, closed.Reason)
-	assert.Equal(t, "pod "+pod.Name+" cannot be scheduled: 0/3 nodes are available", closed.Message)
+	assert.Equal(t, "pod "+pod.Name+" is unschedulable: 0/3 nodes are available", closed.Message)
 	assert.Equal(t, map[string]int{"b": 1}, create(t, c, owner, 1))
 
 	await.Until(t, func(check *assert.CollectT) {

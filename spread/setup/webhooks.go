@@ -111,7 +111,7 @@ func limited(mark func(context.Context, string) error) func(context.Context, str
 		waiting, cancel := context.WithTimeout(ctx, markWait)
 		defer cancel()
 		if err := limit.Wait(waiting); err != nil {
-			return fmt.Errorf("wait to mark namespace %s: %w", namespace, err)
+			return fmt.Errorf("wait to label namespace %s: %w", namespace, err)
 		}
 		return mark(ctx, namespace)
 	}

@@ -27,7 +27,6 @@ func unexamined() map[string]bool {
 		daemon
 		jobs
 		kustomize
-		spread
 	`) {
 		all[name] = true
 	}

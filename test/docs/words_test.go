@@ -38,7 +38,6 @@ func exempt() map[string]bool {
 		docs/api/budget.md
 		docs/api/daemon.md
 		docs/api/jobs.md
-		docs/api/spread.md
 		docs/api/statefulset.md
 	`) {
 		all[name] = true

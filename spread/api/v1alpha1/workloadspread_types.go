@@ -21,10 +21,10 @@ type WorkloadSpread struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which workload is spread, and over which subsets.
+	// spec has the workload and its subsets.
 	// +optional
 	Spec WorkloadSpreadSpec `json:"spec,omitempty"`
-	// status says how many pods each subset has.
+	// status has the numbers of pods in each subset.
 	// +optional
 	Status WorkloadSpreadStatus `json:"status,omitempty,omitzero"`
 }
@@ -39,9 +39,9 @@ type WorkloadSpreadList struct {
 	Items []WorkloadSpread `json:"items"`
 }
 
-// WorkloadSpreadSpec says which workload is spread, and over which subsets.
+// WorkloadSpreadSpec has the workload and its subsets.
 type WorkloadSpreadSpec struct {
-	// targetRef names the workload, in the same namespace. Its group, kind and name cannot be changed.
+	// targetRef names the workload, in the same namespace. Its group, kind and name are immutable.
 	TargetReference *TargetReference `json:"targetRef"`
 	// targetFilter restricts the WorkloadSpread to a part of the workload's pods.
 	// +optional
@@ -49,7 +49,7 @@ type WorkloadSpreadSpec struct {
 	// subsets are in order of preference: new pods go to the first one with room, and pods of the last one are the first
 	// to go.
 	Subsets []WorkloadSpreadSubset `json:"subsets"`
-	// scheduleStrategy says what becomes of pods that cannot be scheduled in their subset.
+	// scheduleStrategy selects how pods that are unschedulable in their subset are handled.
 	// +optional
 	ScheduleStrategy WorkloadSpreadScheduleStrategy `json:"scheduleStrategy,omitempty,omitzero"`
 }
@@ -66,28 +66,28 @@ type TargetReference struct {
 
 // TargetFilter restricts a WorkloadSpread to a part of a workload's pods.
 type TargetFilter struct {
-	// selector matches the pods that count. Absent, all do.
+	// selector matches the pods that count. The default is all pods.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// replicasPathList are paths in the workload, such as spec.groups.1.replicas, of the integers whose sum is the number
-	// of wanted pods.
+	// replicasPathList are paths of integers in the workload, such as spec.groups.1.replicas. Their sum is the number of
+	// desired pods.
 	// +optional
 	ReplicasPathList []string `json:"replicasPathList,omitempty"`
 }
 
-// ScheduleStrategyType says what becomes of pods that cannot be scheduled.
+// ScheduleStrategyType selects how unschedulable pods are handled. The default is Fixed.
 // +kubebuilder:validation:Enum=Adaptive;Fixed;""
 type ScheduleStrategyType string
 
 // The strategies. Absent means Fixed.
 const (
-	// FixedStrategy leaves pods where they are.
+	// FixedStrategy leaves the pods in their subset.
 	FixedStrategy ScheduleStrategyType = "Fixed"
-	// AdaptiveStrategy deletes pods that cannot be scheduled, so that their successors go to a later subset.
+	// AdaptiveStrategy deletes unschedulable pods, so that their replacements go to a later subset.
 	AdaptiveStrategy ScheduleStrategyType = "Adaptive"
 )
 
-// WorkloadSpreadScheduleStrategy says what becomes of pods that cannot be scheduled.
+// WorkloadSpreadScheduleStrategy selects how unschedulable pods are handled.
 type WorkloadSpreadScheduleStrategy struct {
 	// type of the strategy.
 	// +optional
@@ -99,15 +99,15 @@ type WorkloadSpreadScheduleStrategy struct {
 
 // AdaptiveSettings are the settings of strategy Adaptive.
 type AdaptiveSettings struct {
-	// disableSimulationSchedule has no effect: nothing is simulated.
+	// disableSimulationSchedule is ignored.
 	// +optional
 	DisableSimulationSchedule bool `json:"disableSimulationSchedule,omitempty"`
-	// rescheduleCriticalSeconds is how long a pod may be unschedulable before it is deleted. Absent or 0, none is.
+	// rescheduleCriticalSeconds is how long a pod may be unschedulable before it is deleted. With 0, the default, pods stay.
 	// +optional
 	RescheduleCriticalSeconds *int32 `json:"rescheduleCriticalSeconds,omitempty"`
 }
 
-// WorkloadSpreadSubset is a part of the cluster, and what pods need to run there.
+// WorkloadSpreadSubset is a part of the cluster, with the scheduling rules of its pods.
 type WorkloadSpreadSubset struct {
 	// name identifies the subset in the list.
 	Name string `json:"name"`
@@ -131,7 +131,7 @@ type WorkloadSpreadSubset struct {
 	Patch runtime.RawExtension `json:"patch,omitempty,omitzero"`
 }
 
-// WorkloadSpreadStatus says how many pods each subset has.
+// WorkloadSpreadStatus has the numbers of pods in each subset.
 type WorkloadSpreadStatus struct {
 	// observedGeneration is the generation of the spec that the status describes.
 	// +optional
@@ -139,42 +139,42 @@ type WorkloadSpreadStatus struct {
 	// subsetStatuses are the totals of all revisions of the workload, in the order of spec.subsets.
 	// +optional
 	SubsetStatuses []SubsetStatus `json:"subsetStatuses,omitempty"`
-	// distribution tells subsetStatuses in one line, for people: the pods of each subset and, after a slash, its limit.
+	// distribution is a summary of subsetStatuses in one line: the pods of each subset and, after a slash, its limit.
 	// +optional
 	Distribution string `json:"distribution,omitempty"`
-	// versionedSubsetStatuses are the same for the pods of each revision, which all have the full room: new pods of a
-	// rollout do not wait for old ones.
+	// versionedSubsetStatuses are the same numbers for each revision. maxReplicas applies to each revision separately, so
+	// that a rollout can create new pods before it deletes old ones.
 	// +optional
 	VersionedSubsetStatuses map[string][]SubsetStatus `json:"versionedSubsetStatuses,omitempty"`
-	// conditions say what is not as it should be.
+	// conditions report problems of the WorkloadSpread.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []SubsetCondition `json:"conditions,omitempty"`
 }
 
-// SubsetStatus says how many pods a subset has.
+// SubsetStatus has the numbers of pods in a subset.
 type SubsetStatus struct {
 	// name of the subset.
 	Name string `json:"name"`
-	// replicas is the number of pods in the subset that have neither finished nor are terminating.
+	// replicas is the number of pods in the subset without finished and terminating pods.
 	Replicas int32 `json:"replicas"`
-	// missingReplicas is the room that is left, and -1 where there is no limit.
+	// missingReplicas is how many more pods the subset can have, and -1 without a limit.
 	MissingReplicas int32 `json:"missingReplicas"`
-	// creatingPods are the pods whose creation was admitted and who are not counted in replicas yet, with the time of
-	// that. The key is the name or, if the pod had none, the uid in its annotation.
+	// creatingPods lists admitted pods that are not yet counted in replicas, with the admission time. The key is the name
+	// of the pod or, if the API server generates the name, the uid in its annotation.
 	// +optional
 	CreatingPods map[string]metav1.Time `json:"creatingPods,omitempty"`
-	// deletingPods are the pods whose deletion was admitted and who are still counted in replicas, by name, with the time
-	// of that.
+	// deletingPods lists pods with an admitted deletion that are still counted in replicas, by name, with the admission
+	// time.
 	// +optional
 	DeletingPods map[string]metav1.Time `json:"deletingPods,omitempty"`
-	// conditions say whether pods can be scheduled.
+	// conditions report whether pods can be scheduled.
 	// +optional
 	Conditions []SubsetCondition `json:"conditions,omitempty"`
 }
 
-// SubsetCondition says something about a subset, or about the WorkloadSpread.
+// SubsetCondition is a condition of a subset or of the WorkloadSpread.
 type SubsetCondition struct {
 	// type of the condition.
 	Type string `json:"type"`

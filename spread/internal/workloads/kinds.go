@@ -69,7 +69,7 @@ func ParseVersioned(names []string) (plan.Versioned, error) {
 	for _, name := range names {
 		kinds, ok := known[strings.ToLower(strings.TrimSpace(name))]
 		if !ok {
-			return nil, fmt.Errorf("unknown kind %q: there are deployment, replicaset and cloneset", name)
+			return nil, fmt.Errorf("unknown kind %q: use deployment, replicaset or cloneset", name)
 		}
 		all = append(all, kinds...)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// errNumber means that there is no number of replicas where a path says.
-var errNumber = errors.New("no number of replicas")
+// errNumber means that a path has an invalid number of replicas.
+var errNumber = errors.New("invalid number of replicas")
 
 // Sum returns the sum of the integers at the paths in an object, such as spec.groups.1.replicas. An empty path counts 0.
 func Sum(object map[string]any, paths ...string) (int32, error) {
@@ -36,22 +36,22 @@ func integerAt(object map[string]any, path string) (int64, error) {
 		case map[string]any:
 			next, ok := v[name]
 			if !ok {
-				return 0, fmt.Errorf("%w at path %s: there is no %s", errNumber, path, name)
+				return 0, fmt.Errorf("%w at path %s: %s is missing", errNumber, path, name)
 			}
 			at = next
 		case []any:
 			i, err := strconv.Atoi(name)
 			if err != nil || i < 0 || i >= len(v) {
-				return 0, fmt.Errorf("%w at path %s: %s is no index of a list of %d", errNumber, path, name, len(v))
+				return 0, fmt.Errorf("%w at path %s: %s must be an index of a list of %d", errNumber, path, name, len(v))
 			}
 			at = v[i]
 		default:
-			return 0, fmt.Errorf("%w at path %s: there is nothing below %s", errNumber, path, name)
+			return 0, fmt.Errorf("%w at path %s: %s is below a single value", errNumber, path, name)
 		}
 	}
 	n, ok := at.(int64)
 	if !ok {
-		return 0, fmt.Errorf("%w at path %s: it is no integer", errNumber, path)
+		return 0, fmt.Errorf("%w at path %s: the value must be an integer", errNumber, path)
 	}
 	return n, nil
 }

@@ -41,13 +41,13 @@ func TestPathsAreSummed(t *testing.T) {
 		{[]string{"spec.replicas", "spec.groups.1.replicas"}, 7, ""},
 		{[]string{""}, 0, ""},
 		{nil, 0, ""},
-		{[]string{"spec.groups.2.replicas"}, 0, "2 is no index of a list of 2"},
-		{[]string{"spec.groups.-1.replicas"}, 0, "is no index"},
-		{[]string{"spec.groups.x.replicas"}, 0, "is no index"},
-		{[]string{"spec.none"}, 0, "there is no none"},
-		{[]string{"spec.text"}, 0, "it is no integer"},
-		{[]string{"spec.replicas.x"}, 0, "there is nothing below x"},
-		{[]string{"spec.negative"}, 0, "no number of replicas: the sum is -9"},
+		{[]string{"spec.groups.2.replicas"}, 0, "2 must be an index of a list of 2"},
+		{[]string{"spec.groups.-1.replicas"}, 0, "must be an index"},
+		{[]string{"spec.groups.x.replicas"}, 0, "must be an index"},
+		{[]string{"spec.none"}, 0, "none is missing"},
+		{[]string{"spec.text"}, 0, "the value must be an integer"},
+		{[]string{"spec.replicas.x"}, 0, "x is below a single value"},
+		{[]string{"spec.negative"}, 0, "invalid number of replicas: the sum is -9"},
 	} {
 		got, err := Sum(object, c.paths...)
 		assert.Equal(t, c.want, got, c.paths)

@@ -16,23 +16,23 @@ import (
 var (
 	subsetPods = prometheus.NewGaugeVec(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 		Name: "flotilla_spread_subset_pods",
-		Help: "Pods of a subset of a WorkloadSpread: active ones, and places that are kept for pods that are to come.",
+		Help: "Pods of a subset of a WorkloadSpread: active pods, and admitted pods that are not created yet.",
 	}, []string{"namespace", "workloadspread", "subset", "state"})
 	subsetLimit = prometheus.NewGaugeVec(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 		Name: "flotilla_spread_subset_limit",
-		Help: "Pods of a revision that a subset with maxReplicas may have.",
+		Help: "Largest number of pods of a revision in a subset with maxReplicas.",
 	}, []string{"namespace", "workloadspread", "subset"})
 	subsetClosed = prometheus.NewGaugeVec(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 		Name: "flotilla_spread_subset_closed",
-		Help: "1 while a subset gets no pods because some could not be scheduled, 0 otherwise.",
+		Help: "1 while a subset gets no pods because pods were unschedulable there, 0 otherwise.",
 	}, []string{"namespace", "workloadspread", "subset"})
 	podsWithout = prometheus.NewGaugeVec(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 		Name: "flotilla_spread_pods_without_subset",
-		Help: "Active pods of the target of a WorkloadSpread that are in no subset.",
+		Help: "Active pods of the target of a WorkloadSpread without a subset.",
 	}, []string{"namespace", "workloadspread"})
 	unplaced = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // see above
 		Name: "flotilla_spread_unplaced_pods_total",
-		Help: "Creations of pods that got no subset of their WorkloadSpread, by reason.",
+		Help: "Pods that were created without a subset of their WorkloadSpread, by reason.",
 	}, []string{"namespace", "workloadspread", "reason"})
 )
 

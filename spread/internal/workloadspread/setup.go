@@ -38,7 +38,7 @@ type Options struct {
 	Workloads *workloads.Reader
 	// Versioned are the kinds of workloads each of whose revisions has places of its own.
 	Versioned plan.Versioned
-	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
+	// Pause is how long a subset gets no new pods after pods were unschedulable there.
 	Pause time.Duration
 	// IsComplete reports whether the cache has the pods of a namespace.
 	IsComplete func(namespace string) bool
@@ -97,7 +97,7 @@ func (r *reconciler) mayFollowAllowances(ctx context.Context, c client.Writer) b
 	}
 	lacking, err := rights.Lacking(ctx, c)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "It is not known whether the ConfigMap of further kinds may be watched")
+		log.FromContext(ctx).Error(err, "Failed to check the permission to watch the ConfigMap of additional kinds")
 	}
 	return len(lacking) == 0
 }

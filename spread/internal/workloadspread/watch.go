@@ -83,7 +83,7 @@ func (r *reconciler) spreads() handler.EventHandler {
 		wake(q, o, 0)
 		all, err := fastclient.All[v1beta1.WorkloadSpread](ctx, r.Reader, o.GetNamespace())
 		if err != nil {
-			log.FromContext(ctx).Error(err, "The spreads of a namespace are not known", "namespace", o.GetNamespace())
+			log.FromContext(ctx).Error(err, "Failed to list the WorkloadSpreads of a namespace", "namespace", o.GetNamespace())
 		}
 		for _, s := range all {
 			wake(q, s, pause)
@@ -114,7 +114,7 @@ func (r *reconciler) allowances() handler.EventHandler {
 		r.workloads.Config().Forget()
 		all, err := fastclient.All[v1beta1.WorkloadSpread](ctx, r.Reader, "")
 		if err != nil {
-			log.FromContext(ctx).Error(err, "The spreads of custom workloads are not known")
+			log.FromContext(ctx).Error(err, "Failed to list the WorkloadSpreads of custom workloads")
 		}
 		for _, s := range all {
 			if !slices.Contains(workloads.BuiltIn(), workloads.KindOf(s.Spec.TargetReference)) {
@@ -287,7 +287,7 @@ func (t *targets) spreadsOf(ctx context.Context, o client.Object) (requests []re
 	for _, key := range keys {
 		found, err := fastclient.ByIndex[v1beta1.WorkloadSpread](ctx, t.reader, o.GetNamespace(), targetIndex, key)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "The spreads of a workload are not known", "workload", key)
+			log.FromContext(ctx).Error(err, "Failed to list the WorkloadSpreads of a workload", "workload", key)
 		}
 		for _, s := range found {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})

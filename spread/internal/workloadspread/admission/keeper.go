@@ -62,7 +62,7 @@ func (k *Keeper) Enter(ctx context.Context, key types.NamespacedName, r request)
 		return apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("workloadspreads").GroupResource(), key.Name)
 	}
 	if err != nil {
-		return fmt.Errorf("write the places of workload spread %s: %w", key, err)
+		return fmt.Errorf("update the status of workload spread %s: %w", key, err)
 	}
 	return nil
 }

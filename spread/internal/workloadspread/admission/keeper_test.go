@@ -127,7 +127,7 @@ func TestWhatTheServerRefusesIsAnError(t *testing.T) {
 	k := s.keeper(t)
 	for range 10 {
 		_, err := admit(t, k, "pod")
-		require.ErrorContains(t, err, "write the places of workload spread shop/web")
+		require.ErrorContains(t, err, "update the status of workload spread shop/web")
 	}
 	assert.EqualValues(t, 1, s.writes.Load(), "a pause follows")
 

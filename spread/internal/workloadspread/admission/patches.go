@@ -64,7 +64,7 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 		pod := &corev1.Pod{ObjectMeta: template.Pod.ObjectMeta, Spec: template.Pod.Spec}
 		if keys := plan.Conflict(pod, subset); len(keys) > 0 {
 			found.Warnings = append(found.Warnings, fmt.Sprintf(
-				"subset %q: no node can be as it and the pod template of the target ask for: %s", subset.Name, strings.Join(keys, ", ")))
+				"subset %q: no node matches both the subset and the pod template of the target: %s", subset.Name, strings.Join(keys, ", ")))
 		}
 		if !isNew {
 			continue
@@ -95,7 +95,7 @@ func (w *Spreads) targetOf(ctx context.Context, s *v1beta1.WorkloadSpread) (temp
 		}
 	}
 	if err != nil {
-		log.FromContext(ctx).Info("The subsets of a spread are not judged with its target", "namespace", s.Namespace, "error", err.Error())
+		log.FromContext(ctx).Info("Subsets are validated without the target of the WorkloadSpread", "namespace", s.Namespace, "error", err.Error())
 	}
 	return template, selector
 }
@@ -120,7 +120,7 @@ func (w *Spreads) validatePatch(ctx context.Context, namespace string, template 
 func withPatch(template *corev1.PodTemplateSpec, patch []byte, at *field.Path) (*corev1.PodTemplateSpec, field.ErrorList) {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
 	if err := plan.Patch(pod, patch); err != nil {
-		return nil, field.ErrorList{field.Invalid(at, string(patch), "it cannot be applied to the pods of the target: "+err.Error())}
+		return nil, field.ErrorList{field.Invalid(at, string(patch), "cannot be applied to the pods of the target: "+err.Error())}
 	}
 	return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}, nil
 }

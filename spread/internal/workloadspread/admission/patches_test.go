@@ -79,7 +79,7 @@ func TestPatchesLeaveWhatWorkloadsKnowTheirPodsBy(t *testing.T) {
 		}}}
 	}
 	for patch, want := range map[string]string{
-		`{"metadata":{"labels":{"app":"web-a"}}}`:                      "it changes metadata.labels[app], by which",
+		`{"metadata":{"labels":{"app":"web-a"}}}`:                      "changes metadata.labels[app]: the workload finds",
 		`{"metadata":{"labels":{"app":null,"zone":"a"}}}`:              "metadata.labels[app]",
 		`{"metadata":{"labels":{"pod-template-hash":"x"}}}`:            "metadata.labels[pod-template-hash]",
 		`{"metadata":{"labels":{"controller-revision-hash":null}}}`:    "metadata.labels[controller-revision-hash]",

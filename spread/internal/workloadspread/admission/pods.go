@@ -96,7 +96,7 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 	case i == plan.None:
 		w.unplaced(m, NoRoom)
 		delete(pod.Annotations, v1beta1.MatchedAnnotation) // a copy of another pod's
-		return admission.Findings{Warnings: []string{fmt.Sprintf("no subset of WorkloadSpread %s has room for the pod", m.spread.Name)}}, nil
+		return admission.Findings{Warnings: []string{fmt.Sprintf("the pod gets no subset of WorkloadSpread %s: all subsets that match it are full", m.spread.Name)}}, nil
 	}
 	selector := func() []string { return w.selectorKeys(ctx, m.controller) }
 	if err := plan.Inject(pod, &spread.Spec.Subsets[i], match, selector); err != nil {
@@ -118,14 +118,14 @@ func (w *Pods) unplaced(m *member, reason Reason) {
 func (w *Pods) selectorKeys(ctx context.Context, controller *metav1.PartialObjectMetadata) []string {
 	keys, err := w.Workloads.SelectorKeys(ctx, controller)
 	if err != nil {
-		log.FromContext(ctx).Info("The selector of a workload is not known", "workload", controller.Kind+" "+controller.Name, "error", err.Error())
+		log.FromContext(ctx).Info("Failed to read the selector of a workload", "workload", controller.Kind+" "+controller.Name, "error", err.Error())
 	}
 	return keys
 }
 
 // busy is an error after which clients try again.
 func busy(spread *v1beta1.WorkloadSpread, err error) error {
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("WorkloadSpread %s cannot place the pod now, try again: %v", spread.Name, err))
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("WorkloadSpread %s could not assign a subset; retry: %v", spread.Name, err))
 }
 
 // find returns the spread of a pod with its workload, nil if there is none.
@@ -156,7 +156,7 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 		return &member{spread, targetAmong(owners, spread), owners[0], w.versionOf(pod, owners[0])}, nil
 	}
 	if unknown != nil && !apierrors.IsForbidden(unknown) { // a right that is missing does not come by waiting
-		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the owners of the pod are not known now, try again: %v", unknown))
+		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("failed to read the owners of the pod; retry: %v", unknown))
 	}
 	return nil, nil
 }
@@ -249,7 +249,7 @@ func (w *Pods) wanted(ctx context.Context, m *member) (int32, bool) {
 	}
 	most, known, err := w.Workloads.Most(ctx, owner)
 	if err != nil {
-		log.FromContext(ctx).Info("The wanted pods are not known", "workload", owner.Kind+" "+owner.Name, "error", err.Error())
+		log.FromContext(ctx).Info("Failed to read the replicas of a workload", "workload", owner.Kind+" "+owner.Name, "error", err.Error())
 	}
 	return most, known && err == nil
 }
@@ -259,7 +259,7 @@ func (w *Pods) wanted(ctx context.Context, m *member) (int32, bool) {
 func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, version string) map[string]int32 {
 	pods, err := w.All(ctx, spread.Namespace)
 	if err != nil {
-		log.FromContext(ctx).Info("Pods are not counted", "workloadspread", spread.Namespace+"/"+spread.Name, "error", err.Error())
+		log.FromContext(ctx).Info("Failed to count the pods of a WorkloadSpread", "workloadspread", spread.Namespace+"/"+spread.Name, "error", err.Error())
 	}
 	n, own := map[string]int32{}, map[types.UID]bool{}
 	for _, pod := range pods {
@@ -323,7 +323,7 @@ func (w *Pods) note(ctx context.Context, namespace string, pod *corev1.Pod) {
 		return
 	}
 	if err := w.leave(ctx, namespace, pod, match); client.IgnoreNotFound(err) != nil {
-		log.FromContext(ctx).Info("A deletion was not noted", "pod", namespace+"/"+pod.Name, "error", err.Error())
+		log.FromContext(ctx).Info("Failed to record a deletion", "pod", namespace+"/"+pod.Name, "error", err.Error())
 	}
 }
 

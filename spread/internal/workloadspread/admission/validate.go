@@ -45,7 +45,7 @@ type Spreads struct {
 	Mark func(ctx context.Context, namespace string) error
 	// IsExempt reports whether webhooks are called for no pod of the namespace.
 	IsExempt func(ctx context.Context, namespace string) bool
-	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
+	// Pause is how long a subset gets no new pods after pods were unschedulable there.
 	Pause int32
 }
 
@@ -79,14 +79,14 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 	}
 	if w.IsExempt(ctx, req.Namespace) {
 		findings.Warnings = append(findings.Warnings, fmt.Sprintf(
-			"no new pod of namespace %s gets a subset: it is a namespace of the system, or has label %s", req.Namespace, ControlPlaneLabel))
+			"this WorkloadSpread has no effect: namespace %s is exempt (kube-system, the namespace of the operator, label %s)", req.Namespace, ControlPlaneLabel))
 	}
 	if req.DryRun {
 		return findings, nil
 	}
 	w.Spreads.expect(req.Namespace)
 	if err := w.Mark(ctx, req.Namespace); err != nil { // the controller tries again, and a right may be missing
-		findings.Warnings = append(findings.Warnings, "pods are spread as soon as their namespace is marked: "+err.Error())
+		findings.Warnings = append(findings.Warnings, "the namespace could not be labelled, so pods are not spread yet (retried): "+err.Error())
 	}
 	if findings.Errors, err = w.validateAlone(ctx, req.New, req.Namespace); err != nil { // that took a while
 		return admission.Findings{}, apierrors.NewServiceUnavailable(err.Error())
@@ -98,18 +98,18 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 func warnings(s *v1beta1.WorkloadSpread) (all []string) {
 	for i := range len(s.Spec.Subsets) - 1 {
 		if s.Spec.Subsets[i].MaxReplicas == nil && s.Spec.ScheduleStrategy.Type != v1beta1.AdaptiveStrategy {
-			all = append(all, fmt.Sprintf("subset %q has no maxReplicas: no pods come to the subsets after it", s.Spec.Subsets[i].Name))
+			all = append(all, fmt.Sprintf("subset %q has no maxReplicas, so it takes all pods: later subsets stay empty", s.Spec.Subsets[i].Name))
 			break
 		}
 	}
 	for i := range s.Spec.Subsets {
 		for _, unknown := range unknownFields(s.Spec.Subsets[i].Patch.Raw) {
-			all = append(all, fmt.Sprintf("subset %q: patch: %s: it has no effect", s.Spec.Subsets[i].Name, unknown))
+			all = append(all, fmt.Sprintf("subset %q: patch: %s has no effect", s.Spec.Subsets[i].Name, unknown))
 		}
 	}
 	if workloads.KindOf(s.Spec.TargetReference) == workloads.Job && plan.Reschedules(s) {
-		all = append(all, "spec.scheduleStrategy: each pod of a Job that is deleted because it cannot be scheduled counts as failed: "+
-			"no more are deleted than the Job's backoffLimit allows, and none where backoffLimitPerIndex is set")
+		all = append(all, "spec.scheduleStrategy: each pod of a Job that is deleted because it is unschedulable counts as failed: "+
+			"at most backoffLimit pods are deleted, and 0 if the Job has backoffLimitPerIndex")
 	}
 	return all
 }
@@ -121,7 +121,7 @@ func (w *Spreads) validateTarget(ctx context.Context, s, old *v1beta1.WorkloadSp
 	at := specPath().Child("targetRef")
 	ref := s.Spec.TargetReference
 	if ref == nil {
-		return field.ErrorList{field.Required(at, "names the workload: apiVersion, kind and name")}, nil
+		return field.ErrorList{field.Required(at, "apiVersion, kind and name of the workload are required")}, nil
 	}
 	if errs := validateReference(ref, at); len(errs) > 0 {
 		return errs, nil
@@ -172,7 +172,7 @@ func validateReference(ref *v1beta1.TargetReference, at *field.Path) field.Error
 func (w *Spreads) validateKind(ctx context.Context, kind schema.GroupKind, at *field.Path) (field.ErrorList, error) {
 	known, err := w.Kinds.Knows(ctx, kind)
 	if err != nil && !known {
-		return nil, fmt.Errorf("find out which kinds are allowed: %w", err)
+		return nil, fmt.Errorf("read the allowed kinds: %w", err)
 	}
 	if known {
 		return nil, nil
@@ -187,7 +187,7 @@ func (w *Spreads) validateKind(ctx context.Context, kind schema.GroupKind, at *f
 		return field.ErrorList{field.NotSupported(at.Child("apiVersion"), kind.Group, groups)}, nil
 	}
 	return field.ErrorList{field.Invalid(at, kind.String(), fmt.Sprintf(
-		"the kind is not enabled: add it to key %s of ConfigMap %s in the operator's namespace", workloads.ConfigMapKey, workloads.ConfigMapName))}, nil
+		"the kind must be enabled: add it to key %s of ConfigMap %s in the operator's namespace", workloads.ConfigMapKey, workloads.ConfigMapName))}, nil
 }
 
 // Validate validates what needs no look at other objects. pause, in seconds, bounds the patience of strategy Adaptive: a
@@ -195,7 +195,7 @@ func (w *Spreads) validateKind(ctx context.Context, kind schema.GroupKind, at *f
 func Validate(s *v1beta1.WorkloadSpread, pause int32) field.ErrorList {
 	at := specPath().Child("subsets")
 	if len(s.Spec.Subsets) == 0 {
-		return field.ErrorList{field.Required(at, "at least one subset")}
+		return field.ErrorList{field.Required(at, "at least one subset is required")}
 	}
 	var errs field.ErrorList
 	for i := range s.Spec.Subsets {
@@ -221,7 +221,7 @@ func validateSubset(subset *v1beta1.WorkloadSpreadSubset, at *field.Path) field.
 		errs = append(errs, validateToleration(&subset.Tolerations[i], at.Child("tolerations").Index(i))...)
 	}
 	if err := plan.Patch(&corev1.Pod{}, subset.Patch.Raw); err != nil {
-		errs = append(errs, field.Invalid(at.Child("patch"), string(subset.Patch.Raw), "no strategic merge patch of a pod: "+err.Error()))
+		errs = append(errs, field.Invalid(at.Child("patch"), string(subset.Patch.Raw), "must be a strategic merge patch for a pod: "+err.Error()))
 	}
 	return errs
 }
@@ -275,12 +275,12 @@ func validateLimits(s *v1beta1.WorkloadSpread, at *field.Path) field.ErrorList {
 		}
 		first = cmp.Or(first, most)
 		if most.Type != first.Type {
-			errs = append(errs, field.Invalid(path, most.String(), "numbers and percentages cannot be mixed"))
+			errs = append(errs, field.Invalid(path, most.String(), "must be either numbers or percentages in all subsets"))
 			continue
 		}
 		percent, err := validateLimit(most, ordinals, path)
 		if sum += percent; err == nil && sum > 100 && sum-percent <= 100 {
-			err = field.Invalid(path, most.StrVal, fmt.Sprintf("the sum of all percentages is %d, more than 100", sum))
+			err = field.Invalid(path, most.StrVal, fmt.Sprintf("the sum of all percentages is %d: it must be at most 100", sum))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -288,7 +288,7 @@ func validateLimits(s *v1beta1.WorkloadSpread, at *field.Path) field.ErrorList {
 	}
 	if len(errs) == 0 && first != nil && first.Type == intstr.String && unlimited == 0 && sum < 100 {
 		errs = append(errs, field.Invalid(at.Index(0).Child("maxReplicas"), s.Spec.Subsets[0].MaxReplicas.StrVal,
-			fmt.Sprintf("the sum of all percentages is %d: it must be 100 unless the last subset has no limit", sum)))
+			fmt.Sprintf("the sum of all percentages is %d: it must be 100 if every subset has maxReplicas", sum)))
 	}
 	return errs
 }
@@ -302,7 +302,7 @@ func validateLimit(most *intstr.IntOrString, ordinals bool, path *field.Path) (i
 	case most.Type == intstr.String && !ok:
 		return 0, field.Invalid(path, most.StrVal, "must be a number or a percentage without fractions, such as 30%")
 	case most.Type == intstr.String && ordinals:
-		return 0, field.Invalid(path, most.StrVal, "percentages are not supported for StatefulSets")
+		return 0, field.Invalid(path, most.StrVal, "must be a number: StatefulSets do not support percentages")
 	}
 	return percent, nil
 }
@@ -332,7 +332,7 @@ func validateStrategy(s *v1beta1.WorkloadSpread, pause int32) field.ErrorList {
 	var errs field.ErrorList
 	n := int32(len(s.Spec.Subsets))
 	if n > 1 && s.Spec.Subsets[n-1].MaxReplicas != nil {
-		errs = append(errs, field.Invalid(at.Child("adaptive"), "", "the last subset must have no maxReplicas, so that it takes what others cannot"))
+		errs = append(errs, field.Invalid(at.Child("adaptive"), "", "the last subset must have no maxReplicas: it takes the pods that are unschedulable in other subsets"))
 	}
 	seconds, path := strategy.Adaptive.RescheduleCriticalSeconds, at.Child("adaptive", "rescheduleCriticalSeconds")
 	switch {

@@ -42,7 +42,7 @@ func TestSpecsAreValidated(t *testing.T) {
 		"subsets: [{name: a, maxReplicas: '5'}]":                                                                                     "a percentage without fractions",
 		"subsets: [{name: a, maxReplicas: 0.2%}]":                                                                                    "a percentage without fractions",
 		"subsets: [{name: a, maxReplicas: -1%}]":                                                                                     "a percentage without fractions",
-		"subsets: [{name: a, maxReplicas: 1}, {name: b, maxReplicas: 2%}]":                                                           "spec.subsets[1].maxReplicas: Invalid value: \"2%\": numbers and percentages cannot be mixed",
+		"subsets: [{name: a, maxReplicas: 1}, {name: b, maxReplicas: 2%}]":                                                           "spec.subsets[1].maxReplicas: Invalid value: \"2%\": must be either numbers or percentages in all subsets",
 		"subsets: [{name: a, maxReplicas: 40%}, {name: b, maxReplicas: 70%}]":                                                        "spec.subsets[1].maxReplicas: Invalid value: \"70%\": the sum of all percentages is 110",
 		"subsets: [{name: a, maxReplicas: 40%}, {name: b, maxReplicas: 50%}]":                                                        "spec.subsets[0].maxReplicas: Invalid value: \"40%\": the sum of all percentages is 90",
 		"subsets: [{name: a, requiredNodeSelector: {matchExpressions: [{key: z, operator: Exists, values: [x]}]}}]":                  "spec.subsets[0].requiredNodeSelector.matchExpressions[0]",
@@ -83,7 +83,7 @@ func TestSpecsAreValidated(t *testing.T) {
 		assert.Contains(t, errs.ToAggregate().Error(), want, spec)
 	}
 	stateful := spread(t, "targetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}\nsubsets: [{name: a, maxReplicas: 100%}]")
-	assert.ErrorContains(t, Validate(stateful, 300).ToAggregate(), "not supported for StatefulSets")
+	assert.ErrorContains(t, Validate(stateful, 300).ToAggregate(), "StatefulSets do not support percentages")
 }
 
 // shows answers each question with the ConfigMap.
@@ -204,8 +204,8 @@ func TestAdaptiveJobsAreWarnedOf(t *testing.T) {
 func TestFieldsThatNoPodHasAreWarnedOf(t *testing.T) {
 	for patch, want := range map[string][]string{
 		`{"spec":{"priorityClasName":"high","contaners":[{"name":"a"}]}}`: {
-			`subset "a": patch: unknown field "spec.contaners": it has no effect`,
-			`subset "a": patch: unknown field "spec.priorityClasName": it has no effect`,
+			`subset "a": patch: unknown field "spec.contaners" has no effect`,
+			`subset "a": patch: unknown field "spec.priorityClasName" has no effect`,
 		},
 		`{"spec":{"priorityClassName":"high","$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a","$patch":"delete"}]}}`: nil,
 	} {

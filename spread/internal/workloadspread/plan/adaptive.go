@@ -91,7 +91,7 @@ func unschedulableSince(pod *corev1.Pod) (time.Time, bool) {
 }
 
 func whyLate(pod *corev1.Pod) string {
-	text := fmt.Sprintf("pod %s cannot be scheduled", pod.Name)
+	text := fmt.Sprintf("pod %s is unschedulable", pod.Name)
 	if c := podstate.Condition(pod, corev1.PodScheduled); c.Message != "" {
 		text += ": " + c.Message
 	}
@@ -129,10 +129,10 @@ func (c *computation) reschedule() {
 
 func rescheduling(pod *corev1.Pod, subset string) action.Action {
 	return action.Action{
-		Verb: action.Delete, Object: pod, Reason: "Reschedule", Message: "not schedulable in subset " + subset,
+		Verb: action.Delete, Object: pod, Reason: "Reschedule", Message: "unschedulable in subset " + subset,
 		Event: &action.Event{
 			Succeeded: EventRescheduled, Failed: EventDeletePodFailed,
-			Note: "deleted pod " + pod.Name + ", which could not be scheduled in subset " + subset,
+			Note: "deleted pod " + pod.Name + ": it was unschedulable in subset " + subset,
 		},
 	}
 }

@@ -18,13 +18,13 @@ func (c *computation) setConditions(next *v1beta1.WorkloadSpreadStatus) {
 	case c.Target.Missing:
 		ref := c.Spread.Spec.TargetReference
 		c.tell(next, v1beta1.TargetFound, metav1.ConditionFalse, v1beta1.ReasonNotFound,
-			fmt.Sprintf("there is no %s %s, or the cluster does not serve the kind", ref.Kind, ref.Name))
+			fmt.Sprintf("%s %s not found, or the cluster does not serve the kind", ref.Kind, ref.Name))
 	default:
 		c.tell(next, v1beta1.TargetFound, metav1.ConditionTrue, v1beta1.ReasonFound, "")
 	}
 	if without := c.withoutSubset(); len(without) > 0 {
 		c.tell(next, v1beta1.AllPlaced, metav1.ConditionFalse, v1beta1.ReasonWithoutSubset, fmt.Sprintf(
-			"%d pods are in no subset, such as %s: no subset had room for them, or none fits their node", len(without), without[0].Name))
+			"%d pods have no subset, such as %s: all subsets were full, or their nodes match none", len(without), without[0].Name))
 	} else {
 		c.tell(next, v1beta1.AllPlaced, metav1.ConditionTrue, v1beta1.ReasonPlaced, "")
 	}

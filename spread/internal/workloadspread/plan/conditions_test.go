@@ -45,7 +45,7 @@ func TestConditionsTellOfTheTargetAndOfPodsWithoutSubset(t *testing.T) {
 	}
 	s := snapshot(given("a=1"), placed, later("1"), later("2"))
 	p := compute(t, s)
-	assert.Equal(t, "2 pods are in no subset, such as 1: no subset had room for them, or none fits their node",
+	assert.Equal(t, "2 pods have no subset, such as 1: all subsets were full, or their nodes match none",
 		meta.FindStatusCondition(p.Status.Conditions, v1beta1.AllPlaced).Message)
 }
 

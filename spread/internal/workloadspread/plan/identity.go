@@ -93,5 +93,5 @@ func HasLabels(spread *v1beta1.WorkloadSpread) bool {
 
 // EstrangedText says what is wrong with a patch that changes the fields.
 func EstrangedText(fields []string) string {
-	return "it changes " + strings.Join(fields, ", ") + ", by which the workload knows its pods"
+	return "changes " + strings.Join(fields, ", ") + ": the workload finds its pods by these fields"
 }

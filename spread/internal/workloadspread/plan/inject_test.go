@@ -90,9 +90,9 @@ func TestAPatchThatDoesNotFitIsAnError(t *testing.T) {
 // A spread that was stored before its workload may have such a patch.
 func TestAPodStaysTheOneOfItsWorkload(t *testing.T) {
 	for patch, want := range map[string]string{
-		`{"metadata":{"labels":{"app":"other"}}}`:           "it changes metadata.labels[app]",
-		`{"metadata":{"labels":null}}`:                      "it changes metadata.labels[app], metadata.labels[pod-template-hash]",
-		`{"metadata":{"ownerReferences":null}}`:             "it changes metadata.ownerReferences",
+		`{"metadata":{"labels":{"app":"other"}}}`:           "changes metadata.labels[app]",
+		`{"metadata":{"labels":null}}`:                      "changes metadata.labels[app], metadata.labels[pod-template-hash]",
+		`{"metadata":{"ownerReferences":null}}`:             "changes metadata.ownerReferences",
 		`{"metadata":{"labels":{"other":"b","new":"n"}}}`:   "",
 		`{"metadata":{"labels":{"app":"web","zone":null}}}`: "",
 	} {

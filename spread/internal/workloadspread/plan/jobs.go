@@ -60,6 +60,6 @@ func (c *computation) setKept(next *v1beta1.WorkloadSpreadStatus) {
 		return
 	}
 	c.tell(next, v1beta1.RescheduleLimited, metav1.ConditionTrue, v1beta1.ReasonBackoffLimit, fmt.Sprintf(
-		"pod %s cannot be scheduled and is not deleted: each deleted pod counts as failed, and one more failure than its backoffLimit "+
-			"allows ends the Job. Raise backoffLimit, or see that the pod can be scheduled", c.kept.Name))
+		"pod %s is unschedulable and stays: a deleted pod counts as failed, and one more failure would exceed the backoffLimit "+
+			"of the Job. Raise backoffLimit, or make room for the pod", c.kept.Name))
 }

@@ -58,7 +58,7 @@ func TestAJobIsNotEndedForWantOfNodes(t *testing.T) {
 	assert.Len(t, p.Steps[0].Actions, 6)
 	kept := meta.FindStatusCondition(p.Status.Conditions, v1beta1.RescheduleLimited)
 	require.NotNil(t, kept)
-	assert.Contains(t, kept.Message, "pod a-6 cannot be scheduled and is not deleted")
+	assert.Contains(t, kept.Message, "pod a-6 is unschedulable and stays")
 
 	s.Target.Deletable = nil
 	p = compute(t, s)

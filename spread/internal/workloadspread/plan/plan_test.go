@@ -329,13 +329,13 @@ func TestSubsetsAreClosedBeforePodsAreDeleted(t *testing.T) {
 	assert.Empty(t, p.Steps)
 	assert.Equal(t, "a 1/1 ! b 1/-1", count(p.Status.SubsetStatuses))
 	assert.Equal(t, "a 1/1 ! b 1/-1", count(p.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
-	assert.Contains(t, p.Status.SubsetStatuses[0].Conditions[0].Message, "pod a-0 cannot be scheduled")
+	assert.Contains(t, p.Status.SubsetStatuses[0].Conditions[0].Message, "pod a-0 is unschedulable")
 	assert.Equal(t, v1beta1.ReasonSufficient, p.Status.SubsetStatuses[1].Conditions[0].Reason, "there is none after the last one")
 
 	s.Spread.Status = *p.Status
 	s.Now = s.Now.Add(time.Second)
 	p = compute(t, s)
-	assert.Equal(t, "reschedule:\n  Delete pod a-0 (Reschedule): not schedulable in subset a\n", p.String())
+	assert.Equal(t, "reschedule:\n  Delete pod a-0 (Reschedule): unschedulable in subset a\n", p.String())
 	assert.Equal(t, s.Spread.Status, *p.Status, "nothing else changes")
 
 	s.Pods = s.Pods[1:] // the pod has gone

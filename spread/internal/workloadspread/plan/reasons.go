@@ -13,7 +13,7 @@ const (
 	EventRecovered = "RecoverSchedulable"
 	// EventCostFailed says that a pod's subset or its deletion cost could not be written.
 	EventCostFailed = "PatchPodDeletionCostFailed"
-	// EventTargetUnknown says that the operator may not read the target, or finds no number of replicas where the user says.
+	// EventTargetUnknown says that the operator may not read the target, or finds an invalid number of replicas at a path of the user.
 	EventTargetUnknown = "TargetUnknown"
 )
 

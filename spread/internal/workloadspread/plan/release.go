@@ -46,7 +46,7 @@ func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions
 		}
 		actions = append(actions, action.Action{
 			Verb: action.PatchMetadata, Object: pod, Patches: change.Patches(), Reason: "Release",
-			Message: "the pod is no longer one of WorkloadSpread " + match.Name, Event: event,
+			Message: "the pod is released from WorkloadSpread " + match.Name, Event: event,
 		})
 	}
 	return actions

@@ -99,7 +99,7 @@ func (c *computation) keepCreating(g *group, e *v1beta1.SubsetStatus) {
 		case left <= 0:
 			delete(e.CreatingPods, id)
 			if pod == nil {
-				c.notify(corev1.EventTypeWarning, EventCreatePodFailed, "pod "+id+" has not appeared in subset "+e.Name)
+				c.notify(corev1.EventTypeWarning, EventCreatePodFailed, "pod "+id+" of subset "+e.Name+" was admitted but not created")
 			}
 		default:
 			c.plan.RequeueWithin(left)
@@ -131,7 +131,7 @@ func (c *computation) keepDeleting(g *group, active map[string]bool, e *v1beta1.
 		case left <= 0:
 			delete(e.DeletingPods, name)
 			c.notify(corev1.EventTypeWarning, EventDeletePodFailed, fmt.Sprintf(
-				"pod %s of subset %s still runs %s after its deletion or eviction was admitted here: something else has refused it, such as a budget", name, e.Name, deletingLife))
+				"pod %s of subset %s still runs %s after its deletion or eviction was counted: another webhook or a budget may have rejected it", name, e.Name, deletingLife))
 		default:
 			c.plan.RequeueWithin(left)
 		}

@@ -28,7 +28,7 @@ type Snapshot struct {
 	Whole map[types.UID]*corev1.Pod
 	// Seen says since when each entry of the status counts; nil counts from when it was written.
 	Seen map[Entry]time.Time
-	// Pause is how long a subset whose pods could not be scheduled gets no new ones.
+	// Pause is how long a subset gets no new pods after pods were unschedulable there.
 	Pause    time.Duration
 	Refusals action.Refusals
 	Now      time.Time
