@@ -73,7 +73,7 @@ func Operator() manager.Operator {
 
 func (s *settings) add(flags *pflag.FlagSet) {
 	flags.IntVar(&s.workers, "podunavailablebudget-workers", defaultWorkers, "how many PodUnavailableBudgets are reconciled at a time")
-	flags.StringVar(&s.logPath, "protection-log-path", "", "has no effect: refusals are in the log of the process")
+	flags.StringVar(&s.logPath, "protection-log-path", "", "ignored: refusals are written to the log of the process")
 }
 
 // cache defines what the operator caches: of pods of the scope what decides about budgets, and namespaces. An empty
@@ -133,7 +133,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		Settings: env.Settings(coremarks.ControllerName, 0), EventSource: "podunavailablebudget-controller", Label: v1beta1.NamespaceLabel,
 	})
 	if err != nil {
-		return fmt.Errorf("set up marks of namespaces: %w", err)
+		return fmt.Errorf("set up labels of namespaces: %w", err)
 	}
 	if err := watchOpenKruise(env); err != nil {
 		return err

@@ -75,6 +75,6 @@ func TestWorkloadsOfOtherOperatorsNeedNoFurtherRoles(t *testing.T) {
 		c := meta.FindStatusCondition(of.Status.Conditions, plan.ConditionReplicasUnknown)
 		require.NotNil(check, c)
 		assert.Equal(check, plan.ReasonForbidden, c.Reason)
-		assert.Contains(check, c.Message, "the budget protects no pod")
+		assert.Contains(check, c.Message, "the budget has no effect")
 	})
 }

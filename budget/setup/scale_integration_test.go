@@ -173,6 +173,6 @@ func TestAConflictIsToldOnce(t *testing.T) {
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(b), b))
 		conflict := meta.FindStatusCondition(b.Status.Conditions, plan.ConditionConflict)
 		require.NotNil(check, conflict)
-		assert.Contains(check, conflict.Message, "PodUnavailableBudget early covers pod web-0, too")
+		assert.Contains(check, conflict.Message, "PodUnavailableBudget early also covers pod web-0")
 	})
 }

@@ -29,12 +29,12 @@ func TestTheSchemaRefusesWithoutTheWebhook(t *testing.T) {
 		"less than none":       {selector + ", maxUnavailable: -1", "spec.maxUnavailable: Invalid value: -1: must be greater than or equal to 0"},
 		"no percentage":        {selector + ", minAvailable: most", `spec.minAvailable: Invalid value: "most": must be a whole number or a percentage such as 30%`},
 		"more than all":        {selector + ", minAvailable: 101%", `spec.minAvailable: Invalid value: "101%": must not be greater than 100%`},
-		"all pods":             {"selector: {}" + limit, "an empty selector would match no pod"},
+		"all pods":             {"selector: {}" + limit, "must not be empty: an empty selector selects no pod"},
 		"no such operator":     {"selector: {matchExpressions: [{key: app, operator: Is, values: [web]}]}" + limit, "each operator must be In or NotIn with values, or Exists or DoesNotExist without"},
 		"no value":             {"selector: {matchExpressions: [{key: app, operator: In}]}" + limit, "each operator must be In or NotIn with values, or Exists or DoesNotExist without"},
 		"half a target":        {"targetRef: {apiVersion: apps/v1, name: web}" + limit, "spec.targetRef: Required value: apiVersion, kind and name are required"},
-		"a pod as a target":    {"targetRef: {apiVersion: v1, kind: Pod, name: web}" + limit, `spec.targetRef.kind: Invalid value: a pod is no workload: use selector`},
-		"no pod to be ignored": {selector + limit + ", ignoredPodSelector: {}", "an empty selector would ignore no pod"},
+		"a pod as a target":    {"targetRef: {apiVersion: v1, kind: Pod, name: web}" + limit, `spec.targetRef.kind: Invalid value: must be a workload: use selector to protect single pods`},
+		"no pod to be ignored": {selector + limit + ", ignoredPodSelector: {}", "must not be empty: an empty ignoredPodSelector selects no pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, version := range []string{"v1alpha1", "v1beta1"} {

@@ -33,18 +33,18 @@ func TestUsersAreWarned(t *testing.T) {
 		"nothing": {func(*v1beta1.PodUnavailableBudget) {}, nil},
 		"no such workload": {
 			target("apps/v1", "Deployment", "api"),
-			[]string{"spec.targetRef: there is no Deployment api: the budget protects nothing until there is"},
+			[]string{"spec.targetRef: Deployment api not found: the budget has no effect until it is created"},
 		},
 		"no such kind": {target("example.com/v1", "Shop", "web"), []string{"spec.targetRef: the cluster does not serve kind Shop of example.com/v1"}},
 		"a namespace that no webhook is called for": {
 			func(b *v1beta1.PodUnavailableBudget) {
 				b.Namespace, b.Spec.TargetReference, b.Spec.Selector = "kube-system", nil, &metav1.LabelSelector{MatchLabels: labels}
 			},
-			[]string{"namespace kube-system is never guarded: the budget counts its pods there and refuses nothing"},
+			[]string{"this budget has no effect: namespace kube-system is exempt (kube-system, flotilla-system, label control-plane)"},
 		},
 		"all may go": {
 			func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(3)) },
-			[]string{"spec.maxUnavailable: with 3 of 3 replicas no pod of Deployment web is protected"},
+			[]string{"spec.maxUnavailable: 3 of 3 replicas leaves the pods of Deployment web unprotected"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestUsersAreWarnedOfPodsThatAreCoveredTwice(t *testing.T) {
 	await.Until(t, func(check *assert.CollectT) {
 		warnings.Heard()
 		require.NoError(check, c.Create(t.Context(), other.DeepCopy(), client.DryRunAll))
-		assert.Equal(check, []string{"PodUnavailableBudget web covers pod web-0, too: each of both may refuse then"}, warnings.Heard())
+		assert.Equal(check, []string{"PodUnavailableBudget web also covers pod web-0: a disruption counts against both budgets and either can refuse it"}, warnings.Heard())
 	})
 	other.Spec.Selector.MatchLabels = map[string]string{"app": "api"}
 	require.NoError(t, c.Create(t.Context(), other, client.DryRunAll))

@@ -43,7 +43,7 @@ const (
 // refusals counts what budgets have refused.
 var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // as the registry is
 	Name: "flotilla_budget_refusals_total",
-	Help: "Disruptions of pods that a PodUnavailableBudget has refused, dry runs left out.",
+	Help: "Disruptions of pods that a PodUnavailableBudget has refused, without dry runs.",
 }, []string{"namespace", "budget", "operation"})
 
 func init() { metrics.Registry.MustRegister(refusals) } //nolint:gochecknoinits // the registry is global
@@ -127,7 +127,7 @@ func (r limitedReader) Get(ctx context.Context, key client.ObjectKey, object cli
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if r.limiter.Wait(ctx) != nil {
-		return apierrors.NewTooManyRequests("too many requests at the moment, try again", 1)
+		return apierrors.NewTooManyRequests("too many requests; retry", 1)
 	}
 	return r.Reader.Get(ctx, key, object, options...)
 }

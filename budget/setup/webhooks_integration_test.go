@@ -46,7 +46,7 @@ func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
 
 	refused := status(t, a.evict(t, a.pods[1]))
 	assert.EqualValues(t, http.StatusTooManyRequests, refused.Code)
-	assert.Contains(t, refused.Message, "refuses EVICT of pod web-1: 2 available, 2 required of 3 (maxUnavailable 1); in the way: web-0")
+	assert.Contains(t, refused.Message, "refuses EVICT of pod web-1: 2 available, 2 required of 3 (maxUnavailable 1); blocked by: web-0")
 	if refused.Details != nil {
 		assert.Zero(t, refused.Details.RetryAfterSeconds, "clients would repeat it in silence")
 	}
@@ -200,7 +200,7 @@ func TestMarksStayAsLongAsTheBudget(t *testing.T) {
 	})
 	err := a.patch(t, a.pods[0], `{"metadata":{"annotations":{"pub.kruise.io/related-pub":null,"kruise.io/related-pub":null}}}`)
 	assert.True(t, apierrors.IsForbidden(err), err)
-	require.ErrorContains(t, err, "belongs to PodUnavailableBudget web")
+	require.ErrorContains(t, err, "PodUnavailableBudget web covers the pod")
 
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}}
 	require.NoError(t, a.Patch(t.Context(), ns, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+v1beta1.NamespaceLabel+`":null}}}`))))
@@ -298,7 +298,7 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 	global := newBudget(first.Namespace)
 	global.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: "v1", Kind: "Node", Name: "node"}
 	err = c.Create(t.Context(), global, client.DryRunAll)
-	assert.ErrorContains(t, err, `spec.targetRef.kind: Invalid value: "Node": its objects belong to no namespace`)
+	assert.ErrorContains(t, err, `spec.targetRef.kind: Invalid value: "Node": must be a namespaced kind`)
 }
 
 // The operator is down: no pod waits for it but those that a budget covers.

@@ -14,7 +14,7 @@ func TestTheDoctorFindsBudgetsThatProtectNothing(t *testing.T) {
 			"metadata": map[string]any{"namespace": "shop", "name": name},
 			"spec":     map[string]any{"targetRef": map[string]any{"kind": "Crew"}},
 			"status": map[string]any{"conditions": []any{map[string]any{
-				"type": "ReplicasUnknown", "status": status, "reason": reason, "message": "the budget protects no pod",
+				"type": "ReplicasUnknown", "status": status, "reason": reason, "message": "the budget has no effect",
 			}}},
 		}}
 	}
@@ -22,7 +22,7 @@ func TestTheDoctorFindsBudgetsThatProtectNothing(t *testing.T) {
 		budget("a", "Forbidden", "True"), budget("b", "NotServed", "True"), budget("c", "NoScale", "True"), budget("d", "Forbidden", "False"), {},
 	})
 	assert.Equal(t, []Finding{
-		{About: "budget", Trouble: "PodUnavailableBudget shop/a: the budget protects no pod", Help: "Grant the account budget-manager get, list and watch of kind Crew, and get of its scale."},
-		{About: "budget", Trouble: "PodUnavailableBudget shop/b: the budget protects no pod", Help: "Install the CRD of kind Crew, or correct spec.targetRef of the budget."},
+		{About: "budget", Trouble: "PodUnavailableBudget shop/a: the budget has no effect", Help: "Grant the account budget-manager get, list and watch of kind Crew, and get of its scale."},
+		{About: "budget", Trouble: "PodUnavailableBudget shop/b: the budget has no effect", Help: "Install the CRD of kind Crew, or correct spec.targetRef of the budget."},
 	}, found)
 }

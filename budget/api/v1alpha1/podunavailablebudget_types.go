@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
 
-// PodUnavailableBudget limits how many pods of an application are out of service at the same time by voluntary
+// PodUnavailableBudget limits how many pods of an application are unavailable at the same time because of voluntary
 // disruptions: deletion, eviction and changes of running pods.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=pub
@@ -15,16 +15,16 @@ import (
 // +kubebuilder:printcolumn:name="Allowed",type="integer",JSONPath=".status.unavailableAllowed",description="How many pods may be disrupted now."
 // +kubebuilder:printcolumn:name="Current",type="integer",JSONPath=".status.currentAvailable",description="How many pods are available."
 // +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desiredAvailable",description="How many pods must stay available."
-// +kubebuilder:printcolumn:name="Total",type="integer",JSONPath=".status.totalReplicas",description="How many pods the workloads want."
+// +kubebuilder:printcolumn:name="Total",type="integer",JSONPath=".status.totalReplicas",description="The number of replicas of the workloads."
 type PodUnavailableBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are protected, and how many of them may be unavailable. Protected operations, the total number
+	// spec selects the protected pods, and limits how many of them may be unavailable. Protected operations, the total number
 	// of replicas and pods to ignore are annotations in this version.
 	// +optional
 	Spec PodUnavailableBudgetSpec `json:"spec,omitempty"`
-	// status says how many pods are available, and which disruptions were granted.
+	// status has the number of available pods and the allowed disruptions.
 	// +optional
 	Status v1beta1.PodUnavailableBudgetStatus `json:"status,omitempty,omitzero"`
 }
@@ -39,7 +39,7 @@ type PodUnavailableBudgetList struct {
 	Items []PodUnavailableBudget `json:"items"`
 }
 
-// PodUnavailableBudgetSpec says which pods are protected, and how many of them may be unavailable.
+// PodUnavailableBudgetSpec selects the protected pods, and limits how many of them may be unavailable.
 // +kubebuilder:validation:XValidation:rule="has(self.selector) || has(self.targetRef)",message="one of selector and targetRef is required",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(self.selector) || !has(self.targetRef)",message="selector and targetRef are mutually exclusive",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.maxUnavailable) || has(self.minAvailable)",message="one of maxUnavailable and minAvailable is required",reason=FieldValueRequired
@@ -47,13 +47,13 @@ type PodUnavailableBudgetList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.selector) == has(oldSelf.selector)",message="is immutable: create another budget",fieldPath=".selector",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.targetRef) == has(oldSelf.targetRef)",message="is immutable: create another budget",fieldPath=".targetRef",reason=FieldValueForbidden
 type PodUnavailableBudgetSpec struct {
-	// selector selects the protected pods of the namespace by their labels. It excludes targetRef, and never changes.
-	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would match no pod"
+	// selector selects the protected pods of the namespace by their labels. It excludes targetRef and is immutable.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="must not be empty: an empty selector selects no pod"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="each operator must be In or NotIn with values, or Exists or DoesNotExist without"
 	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) ? self.matchLabels : {}) == (has(oldSelf.matchLabels) ? oldSelf.matchLabels : {}) && (has(self.matchExpressions) ? self.matchExpressions : []) == (has(oldSelf.matchExpressions) ? oldSelf.matchExpressions : [])",message="is immutable: create another budget",reason=FieldValueForbidden
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// targetRef names the workload in the namespace whose pods are protected. It excludes selector, and never changes.
+	// targetRef names a workload in the namespace. Its pods are protected. It excludes selector and is immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: create another budget",reason=FieldValueForbidden
 	// +optional
 	TargetReference *v1beta1.TargetReference `json:"targetRef,omitempty"`

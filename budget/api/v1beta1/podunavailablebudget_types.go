@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// PodUnavailableBudget limits how many pods of an application are out of service at the same time by voluntary
+// PodUnavailableBudget limits how many pods of an application are unavailable at the same time because of voluntary
 // disruptions: deletion, eviction and changes of running pods.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -15,15 +15,15 @@ import (
 // +kubebuilder:printcolumn:name="Allowed",type="integer",JSONPath=".status.unavailableAllowed",description="How many pods may be disrupted now."
 // +kubebuilder:printcolumn:name="Current",type="integer",JSONPath=".status.currentAvailable",description="How many pods are available."
 // +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desiredAvailable",description="How many pods must stay available."
-// +kubebuilder:printcolumn:name="Total",type="integer",JSONPath=".status.totalReplicas",description="How many pods the workloads want."
+// +kubebuilder:printcolumn:name="Total",type="integer",JSONPath=".status.totalReplicas",description="The number of replicas of the workloads."
 type PodUnavailableBudget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which pods are protected, and how many of them may be unavailable.
+	// spec selects the protected pods, and limits how many of them may be unavailable.
 	// +optional
 	Spec PodUnavailableBudgetSpec `json:"spec,omitempty"`
-	// status says how many pods are available, and which disruptions were granted.
+	// status has the number of available pods and the allowed disruptions.
 	// +optional
 	Status PodUnavailableBudgetStatus `json:"status,omitempty,omitzero"`
 }
@@ -38,7 +38,7 @@ type PodUnavailableBudgetList struct {
 	Items []PodUnavailableBudget `json:"items"`
 }
 
-// PodUnavailableBudgetSpec says which pods are protected, and how many of them may be unavailable.
+// PodUnavailableBudgetSpec selects the protected pods, and limits how many of them may be unavailable.
 // +kubebuilder:validation:XValidation:rule="has(self.selector) || has(self.targetRef)",message="one of selector and targetRef is required",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(self.selector) || !has(self.targetRef)",message="selector and targetRef are mutually exclusive",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.maxUnavailable) || has(self.minAvailable)",message="one of maxUnavailable and minAvailable is required",reason=FieldValueRequired
@@ -46,13 +46,13 @@ type PodUnavailableBudgetList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.selector) == has(oldSelf.selector)",message="is immutable: create another budget",fieldPath=".selector",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="has(self.targetRef) == has(oldSelf.targetRef)",message="is immutable: create another budget",fieldPath=".targetRef",reason=FieldValueForbidden
 type PodUnavailableBudgetSpec struct {
-	// selector selects the protected pods of the namespace by their labels. It excludes targetRef, and never changes.
-	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would match no pod"
+	// selector selects the protected pods of the namespace by their labels. It excludes targetRef and is immutable.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="must not be empty: an empty selector selects no pod"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="each operator must be In or NotIn with values, or Exists or DoesNotExist without"
 	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) ? self.matchLabels : {}) == (has(oldSelf.matchLabels) ? oldSelf.matchLabels : {}) && (has(self.matchExpressions) ? self.matchExpressions : []) == (has(oldSelf.matchExpressions) ? oldSelf.matchExpressions : [])",message="is immutable: create another budget",reason=FieldValueForbidden
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// targetRef names the workload in the namespace whose pods are protected. It excludes selector, and never changes.
+	// targetRef names a workload in the namespace. Its pods are protected. It excludes selector and is immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="is immutable: create another budget",reason=FieldValueForbidden
 	// +optional
 	TargetReference *TargetReference `json:"targetRef,omitempty"`
@@ -77,15 +77,15 @@ type PodUnavailableBudgetSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProtectTotalReplicas *int32 `json:"protectTotalReplicas,omitempty"`
-	// ignoredPodSelector selects pods that are never refused. They still count while they are available.
-	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty selector would ignore no pod"
+	// ignoredPodSelector selects pods that can always be disrupted. They still count while they are available.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="must not be empty: an empty ignoredPodSelector selects no pod"
 	// +optional
 	IgnoredPodSelector *metav1.LabelSelector `json:"ignoredPodSelector,omitempty"`
 }
 
 // TargetReference names a workload in the namespace of the budget.
 // +kubebuilder:validation:XValidation:rule="has(self.apiVersion) && size(self.apiVersion) > 0 && has(self.kind) && size(self.kind) > 0 && has(self.name) && size(self.name) > 0",message="apiVersion, kind and name are required",reason=FieldValueRequired
-// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind != 'Pod' || !has(self.apiVersion) || self.apiVersion != 'v1'",message="a pod is no workload: use selector",fieldPath=".kind"
+// +kubebuilder:validation:XValidation:rule="!has(self.kind) || self.kind != 'Pod' || !has(self.apiVersion) || self.apiVersion != 'v1'",message="must be a workload: use selector to protect single pods",fieldPath=".kind"
 type TargetReference struct {
 	// apiVersion of the workload. Only its group counts.
 	// +optional
@@ -105,7 +105,7 @@ type PubOperation string
 const (
 	// DeleteOperation deletes a pod.
 	DeleteOperation PubOperation = "DELETE"
-	// UpdateOperation changes a running pod so that containers restart, or takes it out of service for that.
+	// UpdateOperation changes a running pod so that containers restart, or sets it to not ready for that.
 	UpdateOperation PubOperation = "UPDATE"
 	// EvictOperation evicts a pod.
 	EvictOperation PubOperation = "EVICT"
@@ -113,49 +113,49 @@ const (
 	ResizeOperation PubOperation = "RESIZE"
 )
 
-// PodUnavailableBudgetStatus says how many pods are available, and which disruptions were granted.
+// PodUnavailableBudgetStatus has the number of available pods and the allowed disruptions.
 type PodUnavailableBudgetStatus struct {
-	// observedGeneration is the generation of the spec that the numbers follow from. While it is not the present one,
-	// nothing is granted.
+	// observedGeneration is the generation of the spec that the numbers are computed from. Until it equals
+	// metadata.generation, disruptions are refused.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// disruptedPods are pods whose deletion or eviction was granted and has not been seen yet, with the time of the grant.
+	// disruptedPods are pods with an allowed deletion or eviction that the operator has yet to see, with the time of the grant.
 	// +optional
 	DisruptedPods map[string]metav1.Time `json:"disruptedPods,omitempty"`
-	// unavailablePods are pods whose change was granted and has not been seen to end yet, with the time of the grant.
+	// unavailablePods are pods with an allowed change that has yet to end, with the time of the grant.
 	// +optional
 	UnavailablePods map[string]metav1.Time `json:"unavailablePods,omitempty"`
 	// podUIDs are the UIDs of the pods in disruptedPods and unavailablePods: a new pod of the same name is another one.
 	// +optional
 	PodUIDs map[string]types.UID `json:"podUIDs,omitempty"`
-	// grants say that the disruptions of pods in disruptedPods and unavailablePods have passed the budget. An entry without
-	// one is of another manager: it is counted, and lets its pod go only while enough pods are available.
+	// grants are the disruptions of pods in disruptedPods and unavailablePods that this budget has allowed. An entry without
+	// a grant was written by another manager: it is counted, and its pod can be disrupted only while enough pods are available.
 	// +optional
 	Grants map[string]PodGrant `json:"grants,omitempty"`
-	// unavailableAllowed is how many more disruptions can be granted now, at most what the budget allows at all.
+	// unavailableAllowed is how many more disruptions are allowed now.
 	UnavailableAllowed int32 `json:"unavailableAllowed"`
-	// currentAvailable is how many pods are available and were granted no disruption. A disruption is granted while it is
+	// currentAvailable is how many pods are available, without pods that have a grant. A disruption is allowed while it is
 	// larger than desiredAvailable.
 	CurrentAvailable int32 `json:"currentAvailable"`
 	// desiredAvailable is how many pods must stay available.
 	DesiredAvailable int32 `json:"desiredAvailable"`
-	// totalReplicas is how many pods the workloads want.
+	// totalReplicas is the number of replicas of the workloads.
 	TotalReplicas int32 `json:"totalReplicas"`
-	// conditions say why nothing is granted, and what is not as it should be.
+	// conditions report why disruptions are refused, and problems of the budget.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// PodGrant says more of an entry in disruptedPods or unavailablePods.
+// PodGrant has details of an entry in disruptedPods or unavailablePods.
 type PodGrant struct {
-	// resourceVersion of the pod for which a change was granted last. A pod with a newer one has been changed, or the change is
-	// asked for again before it is carried out. Empty if no change was granted.
+	// resourceVersion of the pod for which a change was granted last. A newer one means that the pod has been changed, or that
+	// the change was requested again before it happened. Empty if the grant is for a deletion.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// closed is true if the disruption was asked for again and again and has not been seen: the entry lets its pod go no more,
-	// and ends when the last request can have no effect any more.
+	// closed is true if the disruption was requested repeatedly but did not happen: further requests are refused, and the entry
+	// ends when the last request has expired.
 	// +optional
 	Closed bool `json:"closed,omitempty"`
 }

@@ -41,7 +41,7 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	found := admission.Findings{Errors: Validate(req.New, req.Old), Warnings: Warn(req.New)}
 	found.Errors = append(found.Errors, Lost(req.New, req.Old, req.Version)...)
 	if t := req.New.Spec.TargetReference; t != nil && req.Old == nil && w.Cover.Targets.IsClusterScoped(cover.KindOf(t)) {
-		found.Errors = append(found.Errors, field.Invalid(field.NewPath("spec", "targetRef", "kind"), t.Kind, "its objects belong to no namespace"))
+		found.Errors = append(found.Errors, field.Invalid(field.NewPath("spec", "targetRef", "kind"), t.Kind, "must be a namespaced kind"))
 	}
 	if len(found.Errors) > 0 {
 		return found, nil

@@ -24,11 +24,11 @@ func validateStored(req admission.Request[*corev1.Pod]) error {
 	case pod.UID == "":
 		return apierrors.NewBadRequest("the stored pod has no UID")
 	case len(validation.IsDNS1123Subdomain(pod.Name)) > 0:
-		return apierrors.NewBadRequest("the stored pod has a name that no pod can have")
+		return apierrors.NewBadRequest("the stored pod has an invalid name")
 	case !isVersion(pod.ResourceVersion):
 		return apierrors.NewBadRequest("the stored pod has no resourceVersion")
 	case pod.Namespace != req.Namespace, req.Name != "" && pod.Name != req.Name: // that of a deletion of many is empty
-		return apierrors.NewBadRequest("the stored pod is another one than the request names")
+		return apierrors.NewBadRequest("the stored pod differs from the pod in the request")
 	}
 	return nil
 }

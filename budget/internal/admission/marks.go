@@ -22,7 +22,7 @@ func (w Pods) Marking() admission.Endpoint {
 		pod.Namespace = req.Namespace
 		budgets, err := w.Cover.Budgets(ctx, &pod)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "A new pod is marked later", "namespace", req.Namespace, "pod", req.Name)
+			log.FromContext(ctx).Error(err, "The annotation of a new pod is set later", "namespace", req.Namespace, "pod", req.Name)
 			return nil
 		}
 		marks.Set(req.New, budgets)

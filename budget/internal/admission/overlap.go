@@ -33,7 +33,7 @@ func Compare(b, old *v1beta1.PodUnavailableBudget, others []*v1beta1.PodUnavaila
 			case sameKeys(mine, its):
 				errs = append(errs, field.Invalid(field.NewPath("spec", "selector"), metav1.FormatLabelSelector(b.Spec.Selector), "PodUnavailableBudget "+other.Name+" selects the same pods"))
 			default:
-				warnings = append(warnings, fmt.Sprintf("PodUnavailableBudget %s can select the same pods: each of both may refuse then", other.Name))
+				warnings = append(warnings, fmt.Sprintf("PodUnavailableBudget %s can select the same pods: a disruption of such a pod counts against both budgets and either can refuse it", other.Name))
 			}
 		}
 	}

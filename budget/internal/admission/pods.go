@@ -219,5 +219,5 @@ func (w Pods) keepMarks(ctx context.Context, before, after *corev1.Pod) error {
 		return err
 	}
 	return apierrors.NewForbidden(corev1.Resource("pods"), before.Name,
-		fmt.Errorf("annotation %s belongs to PodUnavailableBudget %s, which covers the pod", v1beta1.RelatedAnnotation, budgets[0].Name))
+		fmt.Errorf("annotation %s is set by the operator: PodUnavailableBudget %s covers the pod", v1beta1.RelatedAnnotation, budgets[0].Name))
 }

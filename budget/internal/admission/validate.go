@@ -18,7 +18,7 @@ import (
 )
 
 // ignoresNone is what is wrong with an empty selector of pods to ignore.
-const ignoresNone = "an empty selector would ignore no pod"
+const ignoresNone = "must not be empty: an empty ignoredPodSelector selects no pod"
 
 // Validate returns what is wrong with a budget. Old is the stored one, nil on create. A spec that is stored already does
 // not prevent other changes.
@@ -51,7 +51,7 @@ func validatePods(spec *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.
 		errs = append(errs, field.Forbidden(at, "selector and targetRef are mutually exclusive"))
 	}
 	if spec.Selector != nil {
-		errs = append(errs, validateSelector(spec.Selector, at.Child("selector"), "an empty selector would match no pod")...)
+		errs = append(errs, validateSelector(spec.Selector, at.Child("selector"), "must not be empty: an empty selector selects no pod")...)
 	}
 	if t := spec.TargetReference; t != nil {
 		target := at.Child("targetRef")
@@ -61,7 +61,7 @@ func validatePods(spec *v1beta1.PodUnavailableBudgetSpec, at *field.Path) field.
 			}
 		}
 		if cover.KindOf(t) == (schema.GroupKind{Kind: "Pod"}) {
-			errs = append(errs, field.Invalid(target.Child("kind"), t.Kind, "a pod is no workload: use selector"))
+			errs = append(errs, field.Invalid(target.Child("kind"), t.Kind, "must be a workload: use selector to protect single pods"))
 		}
 		if _, err := schema.ParseGroupVersion(t.APIVersion); err != nil {
 			errs = append(errs, field.Invalid(target.Child("apiVersion"), t.APIVersion, err.Error()))

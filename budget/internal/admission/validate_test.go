@@ -114,7 +114,7 @@ func TestWhatV1alpha1CannotSayIsNotLost(t *testing.T) {
 	assert.Empty(t, Lost(budget(annotation("apps.kruise.io/accept-v1alpha1-loss", "true")), budget(ignoring), older))
 	errs := Lost(budget(), budget(ignoring), older)
 	if assert.Len(t, errs, 1) {
-		assert.Equal(t, "spec.ignoredPodSelector: Forbidden: v1alpha1 cannot express ignoredPodSelector, and this update would take it away: "+
+		assert.Equal(t, "spec.ignoredPodSelector: Forbidden: v1alpha1 cannot express ignoredPodSelector, and this update would remove it: "+
 			"keep annotation pub.kruise.io/ignored-pod-selector, use v1beta1, or set annotation apps.kruise.io/accept-v1alpha1-loss to \"true\"", errs[0].Error())
 	}
 }
@@ -134,11 +134,11 @@ func TestBudgetsThatProtectNothingOrStopDrainsAreWarnedAbout(t *testing.T) {
 		replicas int32
 		want     string
 	}{
-		"a percentage of one replica":   {limit(intstr.FromString("30%")), 1, "spec.maxUnavailable: with 30% of 1 replicas no pod of Deployment web is protected"},
+		"a percentage of one replica":   {limit(intstr.FromString("30%")), 1, "spec.maxUnavailable: 30% of 1 replicas leaves the pods of Deployment web unprotected"},
 		"a percentage of more replicas": {limit(intstr.FromString("30%")), 4, ""},
-		"as many as there are":          {limit(intstr.FromInt32(3)), 3, "spec.maxUnavailable: with 3 of 3 replicas no pod of Deployment web is protected"},
-		"all must stay":                 {least(intstr.FromInt32(3)), 3, "spec.minAvailable: with 3 of 3 replicas no pod of Deployment web can be evicted or updated: drains of nodes wait for ever"},
-		"most must stay":                {least(intstr.FromString("60%")), 2, "spec.minAvailable: with 60% of 2 replicas no pod of Deployment web can be evicted or updated: drains of nodes wait for ever"},
+		"as many as there are":          {limit(intstr.FromInt32(3)), 3, "spec.maxUnavailable: 3 of 3 replicas leaves the pods of Deployment web unprotected"},
+		"all must stay":                 {least(intstr.FromInt32(3)), 3, "spec.minAvailable: 3 of 3 replicas blocks every eviction and update of the pods of Deployment web: node drains wait forever"},
+		"most must stay":                {least(intstr.FromString("60%")), 2, "spec.minAvailable: 60% of 2 replicas blocks every eviction and update of the pods of Deployment web: node drains wait forever"},
 		"some must stay":                {least(intstr.FromInt32(2)), 3, ""},
 		"scaled to zero":                {least(intstr.FromInt32(2)), 0, ""},
 	} {

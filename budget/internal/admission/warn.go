@@ -30,11 +30,11 @@ const warnTimeout = time.Second
 func Warn(b *v1beta1.PodUnavailableBudget) []string {
 	for _, none := range []string{"0", "0%"} {
 		if m := b.Spec.MaxUnavailable; m != nil && m.String() == none {
-			return []string{"spec.maxUnavailable: with " + none + " no pod can be evicted or updated: drains of nodes wait for ever"}
+			return []string{"spec.maxUnavailable: " + none + " blocks every eviction and update of these pods: node drains wait forever"}
 		}
 	}
 	if m := b.Spec.MinAvailable; m != nil && m.String() == "100%" {
-		return []string{"spec.minAvailable: with 100% no pod can be evicted or updated: drains of nodes wait for ever"}
+		return []string{"spec.minAvailable: 100% blocks every eviction and update of these pods: node drains wait forever"}
 	}
 	return nil
 }
@@ -50,9 +50,9 @@ func WarnOfReplicas(b *v1beta1.PodUnavailableBudget, workload string, replicas i
 	case err != nil || replicas == 0 || limit == nil:
 		return nil
 	case desired == 0:
-		return []string{fmt.Sprintf("%s: with %s of %d replicas no pod of %s is protected", at, limit, replicas, workload)}
+		return []string{fmt.Sprintf("%s: %s of %d replicas leaves the pods of %s unprotected", at, limit, replicas, workload)}
 	case desired >= replicas:
-		return []string{fmt.Sprintf("%s: with %s of %d replicas no pod of %s can be evicted or updated: drains of nodes wait for ever",
+		return []string{fmt.Sprintf("%s: %s of %d replicas blocks every eviction and update of the pods of %s: node drains wait forever",
 			at, limit, replicas, workload)}
 	}
 	return nil
@@ -65,7 +65,7 @@ func (w Budgets) warnOfNamespace(ctx context.Context, name string) []string {
 		return nil
 	}
 	if _, exempt := ns.Labels["control-plane"]; exempt || name == metav1.NamespaceSystem {
-		return []string{"namespace " + name + " is never guarded: the budget counts its pods there and refuses nothing"}
+		return []string{"this budget has no effect: namespace " + name + " is exempt (kube-system, flotilla-system, label control-plane)"}
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (w Budgets) warnOfOverlap(ctx context.Context, req admission.Request[*v1bet
 	if err != nil || pod == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("PodUnavailableBudget %s covers pod %s, too: each of both may refuse then", other, pod)}
+	return []string{fmt.Sprintf("PodUnavailableBudget %s also covers pod %s: a disruption counts against both budgets and either can refuse it", other, pod)}
 }
 
 // warnOfTarget returns what is probably not meant of the workload that the budget names. What cannot be found out in time
@@ -111,12 +111,12 @@ func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudg
 	target, err := w.Cover.Targets.Get(ctx, cover.KindOf(ref), types.NamespacedName{Namespace: b.Namespace, Name: ref.Name})
 	switch {
 	case apierrors.IsNotFound(err):
-		return []string{"spec.targetRef: there is no " + workload + ": the budget protects nothing until there is"}
+		return []string{"spec.targetRef: " + workload + " not found: the budget has no effect until it is created"}
 	case meta.IsNoMatchError(err):
 		return []string{fmt.Sprintf("spec.targetRef: the cluster does not serve kind %s of %s", ref.Kind, ref.APIVersion)}
 	case apierrors.IsForbidden(err):
-		return []string{"spec.targetRef: the budget protects nothing, because the manager may not read " + workload +
-			": grant ServiceAccount budget-manager get, list and watch of the kind"}
+		return []string{"spec.targetRef: the budget has no effect: the operator has no permission to read " + workload +
+			". Grant get, list and watch of the kind to ServiceAccount budget-manager"}
 	case err != nil:
 		return nil
 	}

@@ -118,7 +118,7 @@ func Operations(text string) ([]v1beta1.PubOperation, error) {
 		case v1beta1.DeleteOperation, v1beta1.UpdateOperation, v1beta1.EvictOperation, v1beta1.ResizeOperation:
 			all = append(all, op)
 		default:
-			return nil, fmt.Errorf("%q is not one of DELETE, UPDATE, EVICT, RESIZE", op)
+			return nil, fmt.Errorf("unsupported operation %q: use DELETE, UPDATE, EVICT or RESIZE", op)
 		}
 	}
 	return all, nil
@@ -152,7 +152,7 @@ func Lost(stored, updated *v1beta1.PodUnavailableBudget) string {
 	if stored.Spec.IgnoredPodSelector == nil || updated.Spec.IgnoredPodSelector != nil || conversion.AcceptsLoss(updated) {
 		return ""
 	}
-	return conversion.Loss("ignoredPodSelector, and this update would take it away", v1beta1.IgnoredPodSelectorAnnotation)
+	return conversion.Loss("ignoredPodSelector, and this update would remove it", v1beta1.IgnoredPodSelectorAnnotation)
 }
 
 func readOperations(text string) (any, bool) {

@@ -73,7 +73,7 @@ func (r Reader) Known(ctx context.Context, b *v1beta1.PodUnavailableBudget) erro
 		}
 		known[ref.UID] = true
 		if _, err := r.Targets.Owners(ctx, pod.Namespace, pod); err != nil && !isUnreadable(err) {
-			return fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
+			return fmt.Errorf("find the owners of pod %s: %w", pod.Name, err)
 		}
 	}
 	return nil

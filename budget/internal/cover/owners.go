@@ -49,7 +49,7 @@ func (o *owners) under(ctx context.Context, b *v1beta1.PodUnavailableBudget) (bo
 	}
 	chosen, err := o.reader.chooses(ctx, target, o.pod)
 	if err != nil {
-		return false, fmt.Errorf("find out whether %s %s selects pod %s: %w", target.Kind, target.Name, o.pod.Name, err)
+		return false, fmt.Errorf("check whether %s %s selects pod %s: %w", target.Kind, target.Name, o.pod.Name, err)
 	}
 	return chosen && !o.haveLeft(ctx), nil
 }
@@ -70,7 +70,7 @@ func (o *owners) include(ctx context.Context, kind schema.GroupKind, name string
 	case isUnreadable(o.err) || !o.mayBeUnder(kind, name):
 		return false, nil
 	}
-	return false, fmt.Errorf("follow the owners of pod %s: %w", o.pod.Name, o.err)
+	return false, fmt.Errorf("find the owners of pod %s: %w", o.pod.Name, o.err)
 }
 
 // controls reports whether a pod below the target is one of its pods: each that it controls itself, and of those that it

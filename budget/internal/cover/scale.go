@@ -73,7 +73,7 @@ func (r Reader) through(ctx context.Context, target *metav1.PartialObjectMetadat
 		if !known {
 			chain, err := r.Targets.Owners(ctx, pod.Namespace, pod)
 			if err != nil && !isUnreadable(err) && isUnknown(err) == "" {
-				return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
+				return nil, fmt.Errorf("find the owners of pod %s: %w", pod.Name, err)
 			}
 			is = slices.ContainsFunc(chain, func(o *metav1.PartialObjectMetadata) bool { return o.UID == target.UID })
 			below[ref.UID] = is

@@ -106,7 +106,7 @@ func (t *tally) top(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerRefer
 	}
 	if len(chain) == 1 {
 		if err != nil && !isUnreadable(err) && isUnknown(err) == "" {
-			return nil, fmt.Errorf("follow the owners of pod %s: %w", pod.Name, err)
+			return nil, fmt.Errorf("find the owners of pod %s: %w", pod.Name, err)
 		}
 		return owner, nil
 	}
@@ -167,7 +167,7 @@ func (t *tally) unscaled(ctx context.Context, o *metav1.PartialObjectMetadata, n
 func (t *tally) unknown(uid types.UID, name string, err error) error {
 	reason := isUnknown(err)
 	if reason == "" {
-		return fmt.Errorf("find out how many pods %s wants: %w", name, err)
+		return fmt.Errorf("read the replicas of %s: %w", name, err)
 	}
 	t.add(uid, plan.Workload{Name: name, Unknown: reason, Message: err.Error()})
 	return nil

@@ -57,7 +57,7 @@ func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req p
 	case errors.Is(err, ledger.ErrGone):
 		return "", nil // nobody protects the pod any more
 	case err != nil:
-		return "", fmt.Errorf("ask budget %s: %w", b.Name, err)
+		return "", fmt.Errorf("check budget %s: %w", b.Name, err)
 	case q.verdict.Next != nil:
 		l.recorded.Add(recordOf(b, req), nil, plan.FreshFor-l.Clock.Since(q.at))
 	}

@@ -29,13 +29,13 @@ const (
 )
 
 // Trouble says what is wrong where OpenKruise answers for budgets, too.
-const Trouble = "OpenKruise answers for PodUnavailableBudgets, too: ValidatingWebhookConfiguration " + configuration +
-	" names them. Both write their status, and each refuses by its own count; run: flotilla takeover budget"
+const Trouble = "OpenKruise also handles PodUnavailableBudgets: they are in ValidatingWebhookConfiguration " + configuration +
+	". Both operators write the status, and each refuses disruptions by its own count; run: flotilla takeover budget"
 
 // beside is global as its registry is.
 var beside = prometheus.NewGauge(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 	Name: "flotilla_budget_beside_openkruise",
-	Help: "1 while OpenKruise answers for PodUnavailableBudgets, too, as the leader sees it; 0 otherwise.",
+	Help: "1 while OpenKruise also handles PodUnavailableBudgets, as seen by the leader; 0 otherwise.",
 })
 
 func init() { metrics.Registry.MustRegister(beside) } //nolint:gochecknoinits // the registry is global
@@ -88,12 +88,12 @@ func (w *Watch) look(ctx context.Context) {
 	answers, err := Answers(ctx, w.Live)
 	switch {
 	case err != nil:
-		w.Log.V(1).Info("It is not known whether OpenKruise answers for budgets, too", "why", err.Error())
+		w.Log.V(1).Info("Failed to check whether OpenKruise handles PodUnavailableBudgets", "why", err.Error())
 		return
 	case answers && !w.told:
-		w.Log.Error(errors.New(Trouble), "Two operators answer for budgets")
+		w.Log.Error(errors.New(Trouble), "Two operators handle PodUnavailableBudgets")
 	case !answers && w.told:
-		w.Log.Info("OpenKruise answers for budgets no more")
+		w.Log.Info("OpenKruise has stopped handling PodUnavailableBudgets")
 	}
 	w.told = answers
 	beside.Set(0)

@@ -73,7 +73,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	for _, pod := range todo.Undone {
 		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: pod, Events: []action.Notice{{
 			Type: corev1.EventTypeWarning, Reason: plan.EventNotDeleted, WithStatus: true,
-			Note: "PodUnavailableBudget " + key.Name + " granted its removal, which has not happened within " + plan.Life.String(),
+			Note: "PodUnavailableBudget " + key.Name + " allowed the deletion of this pod, but the pod still runs after " + plan.Life.String(),
 		}}})
 	}
 	return pass, nil

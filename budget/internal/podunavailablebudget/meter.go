@@ -11,7 +11,7 @@ import (
 // budgetPods is global as its registry is.
 var budgetPods = prometheus.NewGaugeVec(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 	Name: "flotilla_budget_pods",
-	Help: "Pods of a PodUnavailableBudget: wanted, to be kept, available, that may be disrupted now, and about which the API server asks.",
+	Help: "Pods of a PodUnavailableBudget: total (desired by the workloads), desired (must stay available), current (available), allowed (can be disrupted now) and guarded (checked by the webhook).",
 }, []string{"namespace", "budget", "state"})
 
 func init() { metrics.Registry.MustRegister(budgetPods) } //nolint:gochecknoinits // the registry is global

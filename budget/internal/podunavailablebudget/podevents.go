@@ -38,7 +38,7 @@ func podEvents(wake *wakeups.Queue[*corev1.Pod]) handler.EventHandler {
 func budgetsOf(ctx context.Context, reader cover.Reader, pod *corev1.Pod) []reconcile.Request {
 	budgets, err := reader.Budgets(ctx, pod)
 	if err != nil && ctx.Err() == nil {
-		log.FromContext(ctx).Error(err, "The budgets of a pod are not known: all of its namespace are looked at", "pod", client.ObjectKeyFromObject(pod))
+		log.FromContext(ctx).Error(err, "Failed to find the budgets of a pod: all budgets of its namespace are reconciled", "pod", client.ObjectKeyFromObject(pod))
 		budgets, _ = fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader.Cache, pod.Namespace)
 	}
 	requests := make([]reconcile.Request, len(budgets))

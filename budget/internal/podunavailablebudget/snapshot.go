@@ -113,7 +113,7 @@ func (r *reconciler) ask(ctx context.Context, names []string, namespace string) 
 			case err == nil:
 				pods[i] = pod
 			case !apierrors.IsNotFound(err):
-				return fmt.Errorf("ask for pod %s: %w", name, err)
+				return fmt.Errorf("get pod %s: %w", name, err)
 			}
 			return nil
 		})

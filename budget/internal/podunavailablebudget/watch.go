@@ -105,7 +105,7 @@ func neighbours(reader *fastclient.Reader) handler.EventHandler {
 	wake := func(ctx context.Context, changed client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		all, err := fastclient.All[v1beta1.PodUnavailableBudget](ctx, reader, changed.GetNamespace())
 		if err != nil {
-			log.FromContext(ctx).Error(err, "The other budgets of a namespace are not known", "namespace", changed.GetNamespace())
+			log.FromContext(ctx).Error(err, "Failed to list the other budgets of a namespace", "namespace", changed.GetNamespace())
 		}
 		for _, b := range all {
 			if b.Name != changed.GetName() {

@@ -75,7 +75,7 @@ func (q *Queue[T]) next(ctx context.Context) bool {
 		return true
 	}
 	if ctx.Err() == nil {
-		log.FromContext(ctx).Error(err, "It is not known yet whom an event concerns: it is looked up again")
+		log.FromContext(ctx).Error(err, "Failed to find the objects of an event; retrying")
 		q.due.AddRateLimited(one)
 	}
 	return true

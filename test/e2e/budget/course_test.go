@@ -143,7 +143,7 @@ func TestAnOpenGrantOutlivesTheOperator(t *testing.T) {
 	story.Eventually(t, "the answer of the new operator", func(ctx context.Context) error {
 		err := world.Client.Delete(ctx, pods[1])
 		require.Error(t, err)
-		return story.Want(apierrors.IsForbidden(err) && strings.Contains(err.Error(), "a (removal granted"), "%v", err)
+		return story.Want(apierrors.IsForbidden(err) && strings.Contains(err.Error(), "a (deletion allowed"), "%v", err)
 	})
 	story.Eventually(t, "the end of the grant", func(ctx context.Context) error { return world.Client.Delete(ctx, pods[1]) })
 }

@@ -60,7 +60,7 @@ func desired(spec *v1beta1.PodUnavailableBudgetSpec, total int32, orphaned bool)
 		}
 		return n, nil
 	}
-	return total, errors.New("neither spec.maxUnavailable nor spec.minAvailable is set")
+	return total, errors.New("set spec.maxUnavailable or spec.minAvailable")
 }
 
 // amount evaluates a number or a percentage, rounded up.

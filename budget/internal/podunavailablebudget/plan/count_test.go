@@ -108,15 +108,15 @@ func TestConditionsTellWhatIsInTheWay(t *testing.T) {
 	s.Workloads = []Workload{{Name: "Rollout web", Replicas: 2, Unknown: ReasonForbidden, Message: "no right"}}
 	s.Shared, s.SharedPod = "other", "web-000"
 	p = compute(t, s)
-	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionReplicasUnknown).Message, "Rollout web wants (no right)")
+	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionReplicasUnknown).Message, "Rollout web could not be read (no right)")
 
 	s.Pods = nil
 	for _, total := range []*int32{nil, new(int32(3))} {
 		s.Budget.Spec.ProtectTotalReplicas = total
-		assert.Equal(t, "the budget protects no pod: the pods of Rollout web cannot be found (no right)",
+		assert.Equal(t, "the budget has no effect: the pods of Rollout web could not be listed (no right)",
 			meta.FindStatusCondition(Compute(s).Status.Conditions, ConditionReplicasUnknown).Message)
 	}
-	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionConflict).Message, "PodUnavailableBudget other covers pod web-000")
+	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionConflict).Message, "PodUnavailableBudget other also covers pod web-000")
 
 	s.Budget = budget(maxUnavailable("1"), protectedReplicas(2), func(b *v1beta1.PodUnavailableBudget) { b.Status.Conditions = p.Status.Conditions })
 	s.Pods, s.Shared = ready(2), ""
@@ -133,9 +133,9 @@ func TestPodsThatLeaveAndPodsToComeAreInTheWay(t *testing.T) {
 		want string
 	}{
 		"a pod leaves":                      {slices.Concat(ready(2), leaving), "leaving-000 (terminating)"},
-		"a pod is missing":                  {ready(2), "1 of 3 not created"},
-		"both":                              {slices.Concat(ready(1), leaving), "leaving-000 (terminating), 1 of 3 not created"},
-		"a pod that has ended is no longer": {slices.Concat(ready(2), pods("ended", 1, gen.Phase(corev1.PodFailed))), "1 of 3 not created"},
+		"a pod is missing":                  {ready(2), "1 of 3 pods not created"},
+		"both":                              {slices.Concat(ready(1), leaving), "leaving-000 (terminating), 1 of 3 pods not created"},
+		"a pod that has ended is no longer": {slices.Concat(ready(2), pods("ended", 1, gen.Phase(corev1.PodFailed))), "1 of 3 pods not created"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compute(t, Snapshot{Budget: budget(maxUnavailable("1")), Pods: tc.pods, Workloads: workload(3)})

@@ -56,7 +56,7 @@ func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	case !IsProtected(req.Pod), isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
 		return Verdict{}
 	case s.ObservedGeneration != b.Generation:
-		return Verdict{Refused: refusal(b, req, "its numbers are being computed: try again")}
+		return Verdict{Refused: refusal(b, req, "its status is being updated for the new spec; retry")}
 	case s.DesiredAvailable == 0:
 		return Verdict{Confirm: true}
 	case req.Recorded:
@@ -64,13 +64,13 @@ func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	case passes(s, req.Pod):
 		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
 	case isClosed(s, req.Pod):
-		return Verdict{Refused: refusal(b, req, "disruptions of it were granted and have not happened: once the last grant has ended, try again")}
+		return Verdict{Refused: refusal(b, req, "earlier allowed disruptions of this pod have not happened; retry when the last one has expired")}
 	case s.CurrentAvailable <= s.DesiredAvailable:
 		return Verdict{Refused: refusal(b, req, numbers(b)+inTheWay(b, req.Now)+wayOut)}
 	case isTaken(s, req.Pod):
-		return Verdict{Refused: refusal(b, req, "a disruption of another pod of this name was granted and is not confirmed yet: try again")}
+		return Verdict{Refused: refusal(b, req, "an allowed disruption of another pod of this name is still pending; retry")}
 	case isFull(s):
-		return Verdict{Refused: refusal(b, req, fmt.Sprintf("%d granted disruptions are not confirmed yet", maxGrants))}
+		return Verdict{Refused: refusal(b, req, fmt.Sprintf("%d allowed disruptions are still pending; retry", maxGrants))}
 	}
 	return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
 }
@@ -91,7 +91,7 @@ func isIgnored(b *v1beta1.PodUnavailableBudget, pod *corev1.Pod) bool {
 }
 
 // wayOut tells what a user can do about a budget that is used up.
-const wayOut = "; try again later, or exempt the pod with annotation " + v1beta1.NoProtectAnnotation + "=true"
+const wayOut = "; retry later, or exempt the pod with annotation " + v1beta1.NoProtectAnnotation + "=true"
 
 func refusal(b *v1beta1.PodUnavailableBudget, req Request, why string) string {
 	return fmt.Sprintf("PodUnavailableBudget %s/%s refuses %s of pod %s: %s", b.Namespace, b.Name, req.Operation, req.Pod.Name, why)
@@ -122,12 +122,12 @@ func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.DisruptedPods)) {
 		at := s.DisruptedPods[name]
-		all = append(all, name+" (removal granted "+ago(at, now)+left(at, Life, "at most", now)+")")
+		all = append(all, name+" (deletion allowed "+ago(at, now)+left(at, Life, "up to", now)+")")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.UnavailablePods)) {
 		if _, twice := s.DisruptedPods[name]; !twice {
 			at := s.UnavailablePods[name]
-			all = append(all, name+" (change granted "+ago(at, now)+left(at, UnavailableLife, "at least", now)+")")
+			all = append(all, name+" (update allowed "+ago(at, now)+left(at, UnavailableLife, "at least", now)+")")
 		}
 	}
 	text := namesOf(all)
@@ -137,7 +137,7 @@ func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
 	if text == "" {
 		return ""
 	}
-	return "; in the way: " + text
+	return "; blocked by: " + text
 }
 
 func ago(at metav1.Time, now time.Time) string {
@@ -150,7 +150,7 @@ func left(at metav1.Time, life time.Duration, bound string, now time.Time) strin
 	if more <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", counts %s %s more", bound, more)
+	return fmt.Sprintf("; counted for %s %s more", bound, more)
 }
 
 // namesOf joins the first few texts.

@@ -46,7 +46,7 @@ func TestDecisions(t *testing.T) {
 	}{
 		{"there is room", budget(limit, numbersOf(3, 2)), web, del, "granted"},
 		{"surplus pods", budget(limit, numbersOf(13, 9)), web, evict, "granted"},
-		{"there is no room", budget(limit, numbersOf(2, 2)), web, del, "refuses DELETE of pod web-1: 2 available, 2 required of 10 (maxUnavailable 1); try again later, or exempt the pod with annotation pub.kruise.io/no-protect=true"},
+		{"there is no room", budget(limit, numbersOf(2, 2)), web, del, "refuses DELETE of pod web-1: 2 available, 2 required of 10 (maxUnavailable 1); retry later, or exempt the pod with annotation pub.kruise.io/no-protect=true"},
 		{"no room, and no workload", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) { b.Status.TotalReplicas = 0 }), web, del, "2 available, 2 required (maxUnavailable 1)"},
 		{"below the floor", budget(limit, numbersOf(1, 2)), web, upd, "refuses UPDATE"},
 		{"not ready", budget(limit, numbersOf(2, 2)), gen.Pod("web-1", gen.NotReady(gen.Epoch())), del, "free"},
@@ -64,23 +64,23 @@ func TestDecisions(t *testing.T) {
 			b.Annotations = map[string]string{v1beta1.ProtectOperationsAnnotation: "DELETE, EVICT"}
 		}), web, evict, "refuses EVICT"},
 		{"nothing is desired", budget(limit, numbersOf(0, 0)), web, del, "confirmed"},
-		{"the spec is new", budget(limit, numbersOf(5, 0), old), web, del, "its numbers are being computed"},
+		{"the spec is new", budget(limit, numbersOf(5, 0), old), web, del, "its status is being updated"},
 		{"a grant of another process", budget(limit, numbersOf(2, 2), granted(web, del, time.Second)), web, evict, "renewed"},
 		{"a grant some time ago", budget(limit, numbersOf(2, 2), granted(web, del, 5*time.Second)), web, del, "renewed"},
 		{"a grant from a clock that is ahead", budget(limit, numbersOf(2, 2), granted(web, del, -time.Minute)), web, del, "renewed"},
 		{"a change that becomes a deletion", budget(limit, numbersOf(2, 2), granted(web, upd, time.Second)), web, del, "renewed"},
 		{"a grant that was renewed for long enough", budget(limit, numbersOf(3, 2), granted(web, del, time.Second), func(b *v1beta1.PodUnavailableBudget) {
 			b.Status.Grants["web-1"] = v1beta1.PodGrant{Closed: true}
-		}), web, evict, "have not happened: once the last grant has ended, try again"},
+		}), web, evict, "have not happened; retry when the last one has expired"},
 		{"a grant of another pod of the name", budget(limit, numbersOf(3, 2), granted(uid(named("web-1"), "other"), del, 0)), web, del, "another pod of this name"},
 		{"exempted, with a grant of another pod of the name", budget(limit, numbersOf(3, 2), operations(upd), granted(uid(named("web-1"), "other"), del, 0)), web, del, "free"},
-		{"no room, and a grant of an earlier pod of the name", budget(limit, numbersOf(2, 2), granted(uid(named("web-1"), "earlier"), del, 0)), web, del, "in the way: web-1 (removal granted 0s ago, counts at most 37s more)"},
-		{"no room, and a change", budget(limit, numbersOf(2, 2), granted(named("web-2"), upd, 3*time.Second)), web, del, "in the way: web-2 (change granted 3s ago, counts at least 7s more)"},
-		{"no room, and a change that its node has not seen", budget(limit, numbersOf(2, 2), granted(named("web-2"), upd, time.Minute)), web, del, "in the way: web-2 (change granted 1m0s ago)"},
+		{"no room, and a grant of an earlier pod of the name", budget(limit, numbersOf(2, 2), granted(uid(named("web-1"), "earlier"), del, 0)), web, del, "blocked by: web-1 (deletion allowed 0s ago; counted for up to 37s more)"},
+		{"no room, and a change", budget(limit, numbersOf(2, 2), granted(named("web-2"), upd, 3*time.Second)), web, del, "blocked by: web-2 (update allowed 3s ago; counted for at least 7s more)"},
+		{"no room, and a change that its node has not seen", budget(limit, numbersOf(2, 2), granted(named("web-2"), upd, time.Minute)), web, del, "blocked by: web-2 (update allowed 1m0s ago)"},
 		{"a grant as OpenKruise has written it", budget(limit, numbersOf(2, 2), func(b *v1beta1.PodUnavailableBudget) {
 			b.Status.DisruptedPods = map[string]metav1.Time{"web-1": metav1.NewTime(now)}
 		}), web, del, "renewed"},
-		{"too many grants", budget(limit, numbersOf(3000, 2), full), web, del, "2000 granted disruptions are not confirmed"},
+		{"too many grants", budget(limit, numbersOf(3000, 2), full), web, del, "2000 allowed disruptions are still pending; retry"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

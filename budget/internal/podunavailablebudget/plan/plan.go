@@ -257,7 +257,7 @@ func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
 	p.setOrRemove(s, unknown(s, covered))
 	conflict := metav1.Condition{Type: ConditionConflict, Status: metav1.ConditionTrue, Reason: ReasonPodsCoveredTwice}
 	if s.Shared != "" {
-		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s covers pod %s, too: each of them is charged, and each may refuse", s.Shared, s.SharedPod)
+		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s also covers pod %s: a disruption counts against both budgets and either can refuse it", s.Shared, s.SharedPod)
 	}
 	if !s.SharedUnknown {
 		p.setOrRemove(s, conflict)
@@ -280,7 +280,7 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	}
 	text := namesOf(all)
 	if missing > 0 {
-		text = strings.TrimPrefix(fmt.Sprintf("%s, %d of %d not created", text, missing, p.Status.TotalReplicas), ", ")
+		text = strings.TrimPrefix(fmt.Sprintf("%s, %d of %d pods not created", text, missing, p.Status.TotalReplicas), ", ")
 	}
 	return text
 }
@@ -293,11 +293,11 @@ func unknown(s *Snapshot, covered []*corev1.Pod) metav1.Condition {
 		case w.Unknown == "":
 		case len(covered) == 0 && (w.Unknown == ReasonForbidden || w.Unknown == ReasonNotServed):
 			c.Reason = w.Unknown
-			c.Message = fmt.Sprintf("the budget protects no pod: the pods of %s cannot be found (%s)", w.Name, w.Message)
+			c.Message = fmt.Sprintf("the budget has no effect: the pods of %s could not be listed (%s)", w.Name, w.Message)
 			return c
 		case protectedTotal(s.Budget) == nil:
 			c.Reason = w.Unknown
-			c.Message = fmt.Sprintf("it is not known how many pods %s wants (%s): its present pods count; set spec.protectTotalReplicas", w.Name, w.Message)
+			c.Message = fmt.Sprintf("the replicas of %s could not be read (%s), so its existing pods are counted; set spec.protectTotalReplicas", w.Name, w.Message)
 			return c
 		}
 	}

@@ -50,7 +50,7 @@ func unavailability(pod *corev1.Pod) string {
 	case isHeld(pod):
 		return "leaving service"
 	case isBehind(pod):
-		return "changed, and its node has not seen that"
+		return "updated, waiting for the kubelet"
 	}
 	return ""
 }
