@@ -37,7 +37,7 @@ func (c *controllers) Set(text string) error {
 	names := strings.Split(text, ",")
 	for _, name := range names {
 		if name != "*" && !slices.Contains(known(), strings.TrimPrefix(name, "-")) {
-			return fmt.Errorf("unknown controller %q: there are %s", name, strings.Join(known(), ", "))
+			return fmt.Errorf("unknown controller %q: use %s", name, strings.Join(known(), ", "))
 		}
 	}
 	*c = names

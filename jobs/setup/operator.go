@@ -74,10 +74,10 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.controllers, "controllers", "the controllers to run: * for all, name for one, -name for all others")
 	flags.IntVar(&s.cronWorkers, "advancedcronjob-workers", defaultWorkers, "how many AdvancedCronJobs of each kind of jobs are reconciled at a time")
 	flags.IntVar(&s.broadcastWorkers, "broadcastjob-workers", defaultWorkers, "how many BroadcastJobs are reconciled at a time")
-	flags.BoolVar(&s.byScheduler, "assign-bcj-pods-by-scheduler", true, "let the scheduler bind pods of BroadcastJobs to their nodes; otherwise they name them")
+	flags.BoolVar(&s.byScheduler, "assign-bcj-pods-by-scheduler", true, "let the scheduler bind pods of BroadcastJobs to their nodes; if false, the operator sets spec.nodeName")
 	flags.IntVar(&s.pullWorkers, "imagepulljob-workers", defaultWorkers, "how many ImagePullJobs are reconciled at a time")
 	flags.IntVar(&s.sidecarWorkers, "sidecarterminator-workers", defaultWorkers, "how many pods with sidecars are reconciled at a time")
-	flags.Var(&s.ttl, "default-ttlseconds-for-always-nodeimage", "how much longer than its job a tag stays in NodeImages, in seconds")
+	flags.Var(&s.ttl, "default-ttlseconds-for-always-nodeimage", "how long a tag stays in NodeImages after its job has ended, in seconds")
 }
 
 // Cache defines what the operator caches: of Jobs how far those are that AdvancedCronJobs control, and of pods those of

@@ -91,7 +91,7 @@ func lacksRights(t *testing.T, c client.Client, job *v1beta1.ImagePullJob) {
 		assert.Contains(check, job.Status.Message, plan.MessageSecretsForbidden)
 		assert.Contains(check, reasonsOf(t, check, c, job), plan.EventSecretsForbidden)
 	})
-	assert.Contains(t, job.Status.Message, "may not list, watch, create, patch, delete secrets in namespace kruise-daemon-config")
+	assert.Contains(t, job.Status.Message, "has no permission to list, watch, create, patch, delete secrets in namespace kruise-daemon-config")
 }
 
 func reasonsOf(t *testing.T, check *assert.CollectT, c client.Client, about client.Object) (reasons []string) {

@@ -24,7 +24,6 @@ func unexamined() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(`
 		daemon
-		jobs
 		kustomize
 	`) {
 		all[name] = true

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// AdvancedCronJob makes jobs by a schedule: Jobs, BroadcastJobs or ImageListPullJobs.
+// AdvancedCronJob creates jobs on a schedule: Jobs, BroadcastJobs or ImageListPullJobs.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=acj
 // +kubebuilder:subresource:status
@@ -19,10 +19,10 @@ type AdvancedCronJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which jobs are made, and when.
+	// spec has the schedule and the template of the jobs.
 	// +optional
 	Spec AdvancedCronJobSpec `json:"spec,omitempty"`
-	// status says which jobs were made.
+	// status has the jobs that were created.
 	// +optional
 	Status v1beta1.AdvancedCronJobStatus `json:"status,omitempty,omitzero"`
 }
@@ -37,22 +37,22 @@ type AdvancedCronJobList struct {
 	Items []AdvancedCronJob `json:"items"`
 }
 
-// AdvancedCronJobSpec says which jobs are made, and when.
+// AdvancedCronJobSpec has the schedule and the template of the jobs.
 type AdvancedCronJobSpec struct {
 	// schedule is in the format of cron, with five fields or a descriptor such as @daily.
 	// +kubebuilder:validation:MinLength=0
 	Schedule string `json:"schedule"`
-	// timeZone is the IANA name of the time zone of the schedule. Absent means that of the operator, which is UTC in its
-	// image.
+	// timeZone is the IANA name of the time zone of the schedule. The default is the time zone of the operator,
+	// which is UTC in its image.
 	// +optional
 	TimeZone *string `json:"timeZone,omitempty"`
-	// startingDeadlineSeconds is how late a job may be made. Absent means any time.
+	// startingDeadlineSeconds is how late a job may be created. The default is any time.
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
-	// concurrencyPolicy says what happens when a job is due while another one runs. The default is Allow.
+	// concurrencyPolicy sets how a job is handled that is due while another job runs. The default is Allow.
 	// +optional
 	ConcurrencyPolicy v1beta1.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
-	// paused makes no jobs while it is true.
+	// paused stops the creation of jobs while it is true.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
 	// successfulJobsHistoryLimit is how many jobs that succeeded are kept. The default is 3.
@@ -61,16 +61,16 @@ type AdvancedCronJobSpec struct {
 	// failedJobsHistoryLimit is how many jobs that failed are kept. The default is 1.
 	// +optional
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
-	// template is what jobs are made from. Exactly one member is set.
+	// template is the template of the jobs. Set exactly one member.
 	Template CronJobTemplate `json:"template"`
 }
 
-// CronJobTemplate is what jobs are made from. Exactly one member is set.
+// CronJobTemplate is the template of the jobs. Set exactly one member.
 type CronJobTemplate struct {
-	// jobTemplate makes Jobs.
+	// jobTemplate is the template of Jobs.
 	// +optional
 	JobTemplate *batchv1.JobTemplateSpec `json:"jobTemplate,omitempty"`
-	// broadcastJobTemplate makes BroadcastJobs.
+	// broadcastJobTemplate is the template of BroadcastJobs.
 	// +optional
 	BroadcastJobTemplate *v1beta1.BroadcastJobTemplateSpec `json:"broadcastJobTemplate,omitempty"`
 }

@@ -10,7 +10,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=bcj
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desired",description="The number of nodes that are to run a pod."
+// +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desired",description="The number of nodes that should run a pod."
 // +kubebuilder:printcolumn:name="Active",type="integer",JSONPath=".status.active",description="The number of pods that are running."
 // +kubebuilder:printcolumn:name="Succeeded",type="integer",JSONPath=".status.succeeded",description="The number of pods that succeeded."
 // +kubebuilder:printcolumn:name="Failed",type="integer",JSONPath=".status.failed",description="The number of pods that failed."
@@ -19,10 +19,10 @@ type BroadcastJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what runs, and how.
+	// spec has the pod template and the policies of the job.
 	// +optional
 	Spec v1beta1.BroadcastJobSpec `json:"spec,omitempty"`
-	// status says how far the job is.
+	// status has the progress of the job.
 	// +optional
 	Status v1beta1.BroadcastJobStatus `json:"status,omitempty,omitzero"`
 }

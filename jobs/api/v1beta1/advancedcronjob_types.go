@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdvancedCronJob makes jobs by a schedule: Jobs, BroadcastJobs or ImageListPullJobs.
+// AdvancedCronJob creates jobs on a schedule: Jobs, BroadcastJobs or ImageListPullJobs.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=acj
@@ -19,10 +19,10 @@ type AdvancedCronJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which jobs are made, and when.
+	// spec has the schedule and the template of the jobs.
 	// +optional
 	Spec AdvancedCronJobSpec `json:"spec,omitempty"`
-	// status says which jobs were made.
+	// status has the jobs that were created.
 	// +optional
 	Status AdvancedCronJobStatus `json:"status,omitempty,omitzero"`
 }
@@ -37,23 +37,23 @@ type AdvancedCronJobList struct {
 	Items []AdvancedCronJob `json:"items"`
 }
 
-// AdvancedCronJobSpec says which jobs are made, and when.
+// AdvancedCronJobSpec has the schedule and the template of the jobs.
 type AdvancedCronJobSpec struct {
 	// schedule is in the format of cron, with five fields or a descriptor such as @daily.
 	// +kubebuilder:validation:MinLength=0
 	Schedule string `json:"schedule"`
-	// timeZone is the IANA name of the time zone of the schedule. Absent means that of the operator, which is UTC in its
-	// image.
+	// timeZone is the IANA name of the time zone of the schedule. The default is the time zone of the operator,
+	// which is UTC in its image.
 	// +optional
 	TimeZone *string `json:"timeZone,omitempty"`
-	// startingDeadlineSeconds is how late a job may be made. Absent means any time.
+	// startingDeadlineSeconds is how late a job may be created. The default is any time.
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
-	// concurrencyPolicy says what happens when a job is due while another one runs. The default is Allow, and Replace
+	// concurrencyPolicy sets how a job is handled that is due while another job runs. The default is Allow, and Replace
 	// with an imageListPullJobTemplate.
 	// +optional
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
-	// paused makes no jobs while it is true.
+	// paused stops the creation of jobs while it is true.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
 	// successfulJobsHistoryLimit is how many jobs that succeeded are kept. The default is 3.
@@ -62,58 +62,58 @@ type AdvancedCronJobSpec struct {
 	// failedJobsHistoryLimit is how many jobs that failed are kept. The default is 1.
 	// +optional
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
-	// template is what jobs are made from. Exactly one member is set.
+	// template is the template of the jobs. Set exactly one member.
 	Template CronJobTemplate `json:"template"`
 }
 
-// ConcurrencyPolicy says what happens when a job is due while another one runs.
+// ConcurrencyPolicy sets how a job is handled that is due while another job runs.
 // +kubebuilder:validation:Enum=Allow;Forbid;Replace
 type ConcurrencyPolicy string
 
 // Values of ConcurrencyPolicy.
 const (
-	// AllowConcurrent makes the job beside the others.
+	// AllowConcurrent creates the job in addition to the others.
 	AllowConcurrent ConcurrencyPolicy = "Allow"
-	// ForbidConcurrent makes no job as long as another one runs.
+	// ForbidConcurrent delays the job until the other job has ended.
 	ForbidConcurrent ConcurrencyPolicy = "Forbid"
-	// ReplaceConcurrent deletes the jobs that run.
+	// ReplaceConcurrent deletes the running jobs and creates the new one.
 	ReplaceConcurrent ConcurrencyPolicy = "Replace"
 )
 
-// CronJobTemplate is what jobs are made from. Exactly one member is set.
+// CronJobTemplate is the template of the jobs. Set exactly one member.
 type CronJobTemplate struct {
-	// jobTemplate makes Jobs.
+	// jobTemplate is the template of Jobs.
 	// +optional
 	JobTemplate *batchv1.JobTemplateSpec `json:"jobTemplate,omitempty"`
-	// broadcastJobTemplate makes BroadcastJobs.
+	// broadcastJobTemplate is the template of BroadcastJobs.
 	// +optional
 	BroadcastJobTemplate *BroadcastJobTemplateSpec `json:"broadcastJobTemplate,omitempty"`
-	// imageListPullJobTemplate makes ImageListPullJobs.
+	// imageListPullJobTemplate is the template of ImageListPullJobs.
 	// +optional
 	ImageListPullJobTemplate *ImageListPullJobTemplateSpec `json:"imageListPullJobTemplate,omitempty"`
 }
 
-// BroadcastJobTemplateSpec is what BroadcastJobs are made from.
+// BroadcastJobTemplateSpec is the template of BroadcastJobs.
 type BroadcastJobTemplateSpec struct {
 	// metadata has the labels and annotations of the jobs.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is that of the jobs.
+	// spec is the spec of the jobs.
 	// +optional
 	Spec BroadcastJobSpec `json:"spec,omitempty"`
 }
 
-// ImageListPullJobTemplateSpec is what ImageListPullJobs are made from.
+// ImageListPullJobTemplateSpec is the template of ImageListPullJobs.
 type ImageListPullJobTemplateSpec struct {
 	// metadata has the labels and annotations of the jobs.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is that of the jobs.
+	// spec is the spec of the jobs.
 	// +optional
 	Spec ImageListPullJobSpec `json:"spec,omitempty"`
 }
 
-// TemplateKind is the kind of the jobs that are made.
+// TemplateKind is the kind of the created jobs.
 type TemplateKind string
 
 // Values of TemplateKind.
@@ -123,35 +123,35 @@ const (
 	TemplateImageListPullJob TemplateKind = "ImageListPullJob"
 )
 
-// AdvancedCronJobStatus says which jobs were made.
+// AdvancedCronJobStatus has the jobs that were created.
 type AdvancedCronJobStatus struct {
 	// type is the kind of the jobs.
 	// +optional
 	Type TemplateKind `json:"type,omitempty"`
-	// active are the jobs that run.
+	// active are the running jobs.
 	// +optional
 	Active []corev1.ObjectReference `json:"active,omitempty"`
-	// lastScheduleTime is when the last job was due. It never goes back.
+	// lastScheduleTime is when the last job was due. It only increases.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 	// lastSuccessfulTime is when a job last completed with success.
 	// +optional
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
-	// nextScheduleTime is when the next job is due; absent while the AdvancedCronJob is paused or its schedule cannot be
-	// followed.
+	// nextScheduleTime is when the next job is due; absent while the AdvancedCronJob is paused or its schedule is
+	// invalid.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// missedRuns are the last 10 times at which a job was due and not made, oldest first.
+	// missedRuns are the last 10 times at which a due job was skipped, oldest first.
 	// +optional
 	// +listType=atomic
 	MissedRuns []MissedRun `json:"missedRuns,omitempty"`
-	// conditions has the condition Scheduling: whether jobs are made as the schedule says, and if not, why. Once a run has
-	// ended it has the condition LastRunSucceeded, too: whether the run that ended last has succeeded.
+	// conditions has condition Scheduling, which reports whether jobs are created on schedule, with the reason. After the
+	// first run has ended it also has condition LastRunSucceeded, which reports whether the last ended run has succeeded.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// lastRunNow is the value of annotation apps.kruise.io/run-now that was followed last.
+	// lastRunNow is the value of annotation apps.kruise.io/run-now that last created a job.
 	// +optional
 	LastRunNow string `json:"lastRunNow,omitempty"`
 	// observedGeneration is the generation that the status describes.
@@ -159,7 +159,7 @@ type AdvancedCronJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// CronJobScheduling is the type of the condition that says whether jobs are made as the schedule says.
+// CronJobScheduling is the type of the condition that says whether jobs are created on schedule.
 const CronJobScheduling = "Scheduling"
 
 // CronJobLastRunSucceeded is the type of the condition that says whether the run that ended last has succeeded. It is
@@ -169,11 +169,11 @@ const CronJobLastRunSucceeded = "LastRunSucceeded"
 // MaxMissedRuns is how many missed runs a status tells of.
 const MaxMissedRuns = 10
 
-// MissedRun is a time, or several in a row, at which a job was due and not made.
+// MissedRun is a time, or several in a row, at which a due job was skipped.
 type MissedRun struct {
 	// scheduledAt is when the job was due; of several, the last one.
 	ScheduledAt metav1.Time `json:"scheduledAt"`
-	// count is how many jobs in a row were not made for the same reason.
+	// count is how many jobs in a row were skipped for the same reason.
 	// +optional
 	Count int32 `json:"count,omitempty"`
 	// reason is one word for machines.

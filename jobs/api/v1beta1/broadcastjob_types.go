@@ -12,7 +12,7 @@ import (
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=bcj
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desired",description="The number of nodes that are to run a pod."
+// +kubebuilder:printcolumn:name="Desired",type="integer",JSONPath=".status.desired",description="The number of nodes that should run a pod."
 // +kubebuilder:printcolumn:name="Active",type="integer",JSONPath=".status.active",description="The number of pods that are running."
 // +kubebuilder:printcolumn:name="Succeeded",type="integer",JSONPath=".status.succeeded",description="The number of pods that succeeded."
 // +kubebuilder:printcolumn:name="Failed",type="integer",JSONPath=".status.failed",description="The number of pods that failed."
@@ -21,10 +21,10 @@ type BroadcastJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what runs, and how.
+	// spec has the pod template and the policies of the job.
 	// +optional
 	Spec BroadcastJobSpec `json:"spec,omitempty"`
-	// status says how far the job is.
+	// status has the progress of the job.
 	// +optional
 	Status BroadcastJobStatus `json:"status,omitempty,omitzero"`
 }
@@ -39,45 +39,45 @@ type BroadcastJobList struct {
 	Items []BroadcastJob `json:"items"`
 }
 
-// BroadcastJobSpec says what runs, and how.
+// BroadcastJobSpec has the pod template and the policies of a job.
 type BroadcastJobSpec struct {
-	// parallelism is how many pods run at a time: a number, or a percentage of status.desired, rounded up. Absent means
-	// all.
+	// parallelism is how many pods run at a time: a number, or a percentage of status.desired, rounded up. The
+	// default is all pods.
 	// +optional
 	Parallelism *intstr.IntOrString `json:"parallelism,omitempty"`
-	// template is what pods are made from. A change concerns pods that are made later.
+	// template is the template of the pods. A change applies to pods that are created later.
 	Template corev1.PodTemplateSpec `json:"template"`
-	// completionPolicy says when the job has completed.
+	// completionPolicy sets when the job has completed.
 	// +optional
 	CompletionPolicy CompletionPolicy `json:"completionPolicy,omitempty,omitzero"`
-	// paused starts no pods while it is true; those that run go on.
+	// paused stops the creation of pods while it is true. Running pods continue.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// failurePolicy says what follows when a pod fails.
+	// failurePolicy sets how a failed pod is handled.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty,omitzero"`
-	// podFailurePolicy says of pods by how they have failed what follows, by the rules of a Job, of which the first that
-	// matches counts: FailJob fails the job, whatever failurePolicy says; Ignore has the pod replaced, 10 s after its end,
-	// and it is in no number; Count leaves it to failurePolicy, as do pods that no rule matches. FailIndex is not
-	// supported. The template's restartPolicy must be Never.
+	// podFailurePolicy decides what happens when a pod fails, as in a Job. The first matching rule applies. FailJob fails the
+	// job with any failurePolicy. Ignore replaces the pod 10 s after its end and leaves it out of the numbers. With Count,
+	// or without a matching rule, failurePolicy applies. FailIndex is not supported. The restartPolicy of the template must
+	// be Never.
 	// +optional
 	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 }
 
-// FailurePolicyType says what follows when a pod fails.
+// FailurePolicyType sets how a failed pod is handled. The default is FailFast.
 type FailurePolicyType string
 
 // Values of FailurePolicyType. Empty means FailFast.
 const (
 	// FailFast fails the job and deletes the pods that are running.
 	FailFast FailurePolicyType = "FailFast"
-	// FailContinue goes on with the other nodes.
+	// FailContinue continues with the other nodes.
 	FailContinue FailurePolicyType = "Continue"
 	// FailPause pauses the job until a user sets paused to false.
 	FailPause FailurePolicyType = "Pause"
 )
 
-// FailurePolicy says what follows when a pod fails.
+// FailurePolicy sets how a failed pod is handled.
 type FailurePolicy struct {
 	// type is FailFast, the default, Continue or Pause.
 	// +optional
@@ -88,7 +88,7 @@ type FailurePolicy struct {
 	RestartLimit int32 `json:"restartLimit,omitempty"`
 }
 
-// BroadcastJobPhase is where a job stands.
+// BroadcastJobPhase is the state of a job.
 type BroadcastJobPhase string
 
 // Values of BroadcastJobPhase.
@@ -99,9 +99,9 @@ const (
 	PhaseFailed    BroadcastJobPhase = "failed"
 )
 
-// BroadcastJobStatus says how far a job is.
+// BroadcastJobStatus has the progress of a job.
 type BroadcastJobStatus struct {
-	// conditions say how the job ended.
+	// conditions report how the job ended.
 	// +optional
 	Conditions []JobCondition `json:"conditions,omitempty"`
 	// startTime is when the operator first saw the job.
@@ -122,30 +122,30 @@ type BroadcastJobStatus struct {
 	// +optional
 	// +kubebuilder:default=0
 	Failed int32 `json:"failed"`
-	// desired is how many nodes are to run the pod.
+	// desired is how many nodes should run the pod.
 	// +optional
 	// +kubebuilder:default=0
 	Desired int32 `json:"desired"`
 	// phase is running, paused, completed or failed.
 	// +optional
 	Phase BroadcastJobPhase `json:"phase,omitempty"`
-	// message says for what the job waits, or how it ended.
+	// message is the reason why the job waits, or how it ended.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// failures say why pods failed, for the first 20 nodes: those whose pod failed by itself come first, by the
-	// names of the nodes.
+	// failures are the reasons of failed pods, for up to 20 nodes. Pods that failed by themselves come first, sorted by
+	// the names of the nodes.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
 	Failures []PodFailure `json:"failures,omitempty"`
-	// pausedSince is when the job was paused; absent while it is not.
+	// pausedSince is when the job was paused; absent while the job runs.
 	// +optional
 	PausedSince *metav1.Time `json:"pausedSince,omitempty"`
-	// pausedSeconds is how long the job was paused before. activeDeadlineSeconds do not run on meanwhile.
+	// pausedSeconds is how long the job was paused in earlier pauses. Pauses do not count towards activeDeadlineSeconds.
 	// +optional
 	PausedSeconds int64 `json:"pausedSeconds,omitempty"`
-	// succeededNodes are the nodes on which the pod succeeded, 8 bytes for each: by them the operator knows such a node
-	// again when its pod is gone.
+	// succeededNodes are the nodes on which the pod succeeded, 8 bytes for each. With them the operator recognizes a node
+	// after its pod was deleted.
 	// +optional
 	SucceededNodes []byte `json:"succeededNodes,omitempty"`
 	// observedGeneration is the generation that the status describes.
@@ -153,7 +153,7 @@ type BroadcastJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// PodFailure says why the pod of a node failed.
+// PodFailure is the reason why the pod of a node failed.
 type PodFailure struct {
 	// node is the name of the node.
 	Node string `json:"node"`
@@ -163,10 +163,10 @@ type PodFailure struct {
 	// reason is one word, such as Error, OOMKilled or Evicted.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// exitCode is that of the container that failed; absent if none ended.
+	// exitCode is the exit code of the failed container; absent while all containers run.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
-	// message is the termination message of that container or what the node said, at most 256 bytes.
+	// message is the termination message of that container or the message of the kubelet, up to 256 bytes.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -176,13 +176,13 @@ type JobConditionType string
 
 // Values of JobConditionType.
 const (
-	// JobComplete says that every node has run its pod to an end.
+	// JobComplete is set when the pods of all nodes have ended.
 	JobComplete JobConditionType = "Complete"
-	// JobFailed says that the job was given up.
+	// JobFailed is set when the job has failed.
 	JobFailed JobConditionType = "Failed"
 )
 
-// JobCondition says how a BroadcastJob ended.
+// JobCondition reports how a BroadcastJob ended.
 type JobCondition struct {
 	// type is Complete or Failed.
 	Type JobConditionType `json:"type"`

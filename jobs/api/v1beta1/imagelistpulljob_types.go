@@ -2,22 +2,22 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ImageListPullJob pulls several images on nodes: it makes an ImagePullJob for each of them.
+// ImageListPullJob pulls several images on nodes: it creates an ImagePullJob for each of them.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="TOTAL",type="integer",JSONPath=".status.desired",description="The number of images."
 // +kubebuilder:printcolumn:name="SUCCEEDED",type="integer",JSONPath=".status.succeeded",description="The number of images that all nodes have."
-// +kubebuilder:printcolumn:name="COMPLETED",type="integer",JSONPath=".status.completed",description="The number of images that no node is pulling any more."
+// +kubebuilder:printcolumn:name="COMPLETED",type="integer",JSONPath=".status.completed",description="The number of images that all nodes have finished pulling."
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the job was created."
 type ImageListPullJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which images are pulled, where and how.
+	// spec has the images, the nodes and the policies of the pull.
 	// +optional
 	Spec ImageListPullJobSpec `json:"spec,omitempty"`
-	// status says how far the job is.
+	// status has the progress of the job.
 	// +optional
 	Status ImageListPullJobStatus `json:"status,omitempty,omitzero"`
 }
@@ -35,7 +35,7 @@ type ImageListPullJobList struct {
 // MaxImages is the largest number of images of an ImageListPullJob.
 const MaxImages = 255
 
-// ImageListPullJobSpec says which images are pulled, where and how.
+// ImageListPullJobSpec has the images, the nodes and the policies of the pull.
 type ImageListPullJobSpec struct {
 	// images are references of images, each at most once, at most 255.
 	Images []string `json:"images"`
@@ -43,7 +43,7 @@ type ImageListPullJobSpec struct {
 	ImagePullJobTemplate `json:",inline"`
 }
 
-// ImageListPullJobStatus says how far a job is. The numbers count images.
+// ImageListPullJobStatus has the progress of a job. The numbers count images.
 type ImageListPullJobStatus struct {
 	// startTime is when the operator first saw the job.
 	// +optional
@@ -57,14 +57,14 @@ type ImageListPullJobStatus struct {
 	// active is how many images are being pulled on any node.
 	// +optional
 	Active int32 `json:"active,omitempty"`
-	// completed is how many images no node is pulling any more, well or not.
+	// completed is how many images all nodes have finished pulling, with success or failure.
 	// +optional
 	Completed int32 `json:"completed,omitempty"`
 	// succeeded is how many images all nodes have.
 	// +optional
 	Succeeded int32 `json:"succeeded,omitempty"`
-	// failedImageStatuses are the images that not all nodes could pull, and those that have no ImagePullJob because the server
-	// refuses it, sorted by name.
+	// failedImageStatuses are the images that failed on a node, and images without an ImagePullJob because the API server
+	// rejects it, sorted by name.
 	// +optional
 	FailedImageStatuses []*FailedImageStatus `json:"failedImageStatuses,omitempty"`
 	// observedGeneration is the generation that the status describes.
@@ -72,15 +72,15 @@ type ImageListPullJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// FailedImageStatus names an image that not all nodes could pull.
+// FailedImageStatus is an image that failed on a node.
 type FailedImageStatus struct {
-	// imagePullJob is the name of the ImagePullJob of the image, whose status names the nodes.
+	// imagePullJob is the name of the ImagePullJob of the image. Its status lists the failed nodes.
 	// +optional
 	ImagePullJob string `json:"imagePullJob,omitempty"`
 	// name is the image.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// message is the reason, or says where to look for it.
+	// message is the reason, or the name of the object with the reason.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -46,7 +46,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 			made = r.made(done)
 			if done.Err != nil && ctx.Err() == nil {
 				// An error would put off the next pass, and with it the next run, for longer and longer.
-				log.FromContext(ctx).Error(done.Err, "A pass has failed", "again", done.RetryAfter)
+				log.FromContext(ctx).Error(done.Err, "Reconcile failed", "again", done.RetryAfter)
 				done.Err = nil
 			}
 		},

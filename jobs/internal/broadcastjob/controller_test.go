@@ -169,7 +169,7 @@ func TestRulesOfPodFailuresAreFollowed(t *testing.T) {
 		assert.Contains(collect, job.Status.Message, "podFailurePolicy rule 0")
 	})
 	eventually(t, c, patient, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
-		assert.Contains(collect, job.Status.Message, "whose failure is ignored")
+		assert.Contains(collect, job.Status.Message, "ignores the failure")
 		assert.Zero(collect, job.Status.Failed)
 	})
 	first := podsOf(t.Context(), t, c, patient)[node]

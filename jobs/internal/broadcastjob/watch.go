@@ -55,7 +55,7 @@ func podChanged(old, now *corev1.Pod) bool {
 func (r *reconciler) nodeEvents(ctx context.Context, old, now *corev1.Node, q nodes.Queue) {
 	jobs, err := fastclient.All[v1beta1.BroadcastJob](ctx, r.Reader, "")
 	if err != nil {
-		log.FromContext(ctx).Error(err, "No BroadcastJob is told of a change of a node")
+		log.FromContext(ctx).Error(err, "Failed to list the BroadcastJobs that are affected by a change of a node")
 		return
 	}
 	for _, job := range jobs {

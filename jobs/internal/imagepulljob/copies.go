@@ -61,7 +61,7 @@ func (r *copyReconciler) deletedJobs() handler.EventHandler {
 			job := client.ObjectKeyFromObject(e.Object)
 			found, err := fastclient.ByIndex[corev1.Secret](ctx, r.Reader, "", copyIndex, userKey(job.String()))
 			if err != nil {
-				log.FromContext(ctx).Error(err, "The copies of secrets of a deleted job are not known", "job", job)
+				log.FromContext(ctx).Error(err, "Failed to list the copies of secrets of a deleted job", "job", job)
 			}
 			for _, c := range found {
 				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)}, releaseTime)

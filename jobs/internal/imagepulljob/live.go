@@ -96,7 +96,7 @@ func (s *sources) get(ctx context.Context, key types.NamespacedName) (*corev1.Se
 		return found, err
 	})
 	if err != nil {
-		log.FromContext(ctx).Error(err, "A pull secret cannot be read", "secret", key)
+		log.FromContext(ctx).Error(err, "Failed to read a pull secret", "secret", key)
 	}
 	return secret, err == nil
 }
@@ -112,7 +112,7 @@ func (s *sources) namespaceReady(ctx context.Context) bool {
 		return namespace.DeletionTimestamp == nil, err
 	})
 	if err != nil {
-		log.FromContext(ctx).Error(err, "The namespace of pull secrets cannot be read", "namespace", s.namespace)
+		log.FromContext(ctx).Error(err, "Failed to read the namespace of pull secrets", "namespace", s.namespace)
 		return true
 	}
 	return ready
@@ -168,7 +168,7 @@ func (l *podLists) order(ctx context.Context, job *v1beta1.ImagePullJob) plan.Or
 	case err == nil && workload.GetUID() == owner.UID:
 		return plan.OrderOf(owner, workload.Object)
 	case err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
-		log.FromContext(ctx).Error(err, "The order in which pods are updated cannot be read", "kind", owner.Kind, "workload", owner.Name)
+		log.FromContext(ctx).Error(err, "Failed to read the update order of pods", "kind", owner.Kind, "workload", owner.Name)
 	}
 	return plan.OrderOf(owner, nil)
 }

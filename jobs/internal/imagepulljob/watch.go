@@ -116,7 +116,7 @@ func (r *reconciler) nodeImages() handler.EventHandler {
 	wake := func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request], image string, concerns func(*v1beta1.ImagePullJob) bool) {
 		jobs, err := fastclient.ByIndex[v1beta1.ImagePullJob](ctx, r.Reader, "", imageIndex, image)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "The jobs of an image are not known", "image", image)
+			log.FromContext(ctx).Error(err, "Failed to list the ImagePullJobs of an image", "image", image)
 		}
 		for _, job := range jobs {
 			if concerns(job) {

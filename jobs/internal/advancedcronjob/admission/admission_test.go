@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		{`schedule: "", template: ` + jobs, "spec.schedule: Required value"},
 		{`schedule: "x", template: ` + jobs, `spec.schedule: Invalid value: "x": expected exactly 5 fields`},
 		{`schedule: "TZ=0", template: ` + jobs, `spec.schedule: Invalid value: "TZ=0": unknown time zone "0"`},
-		{`schedule: "0 0 31 2 *", template: ` + jobs, "no time matches it"},
+		{`schedule: "0 0 31 2 *", template: ` + jobs, "the schedule matches no time"},
 		{`schedule: "TZ=UTC @daily", timeZone: UTC, template: ` + jobs, "spec.timeZone: Invalid value: \"UTC\": timeZone cannot be set when the schedule names a time zone"},
 		{`schedule: "@daily", timeZone: "", template: ` + jobs, `spec.timeZone: Invalid value: "": unknown time zone ""`},
 		{`schedule: "@daily", timeZone: lOcal, template: ` + jobs, `unknown time zone "lOcal"`},

@@ -40,7 +40,7 @@ func (j Jobs) Check(ctx context.Context, namespace string, template *batchv1.Job
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	if err := j.Limit.Wait(ctx); err != nil {
-		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("too many templates are asked about: %v", err))
+		return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("too many job templates are being validated; retry: %v", err))
 	}
 	job := &batchv1.Job{Spec: *template.Spec.DeepCopy()}
 	job.Namespace, job.GenerateName = namespace, dryRunName
@@ -55,7 +55,7 @@ func (j Jobs) Check(ctx context.Context, namespace string, template *batchv1.Job
 	case errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		return nil, podtemplate.ErrorsBelow(at, status.Status()), nil
 	}
-	return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the job template cannot be checked by the API server now, try again: %v", err))
+	return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the API server could not validate the job template; retry: %v", err))
 }
 
 // withoutIdentity returns the template of a Job without what the server made up for this one.

@@ -73,7 +73,7 @@ func validateSchedule(spec *v1beta1.AdvancedCronJobSpec, at *field.Path) field.E
 		}
 	}
 	if spec.Schedule == "" {
-		return append(errs, field.Required(at.Child("schedule"), "say when jobs are made"))
+		return append(errs, field.Required(at.Child("schedule"), "a schedule in cron format is required"))
 	}
 	if _, err := schedule.Parse(spec.Schedule, nil); err != nil {
 		errs = append(errs, field.Invalid(at.Child("schedule"), spec.Schedule, err.Error()))
@@ -126,7 +126,7 @@ func validateImageList(spec *v1beta1.AdvancedCronJobSpec, at *field.Path) field.
 		errs = append(errs, field.Invalid(completion.Child("activeDeadlineSeconds"), *d, fmt.Sprintf("must be no more than %d", longestDeadline)))
 	}
 	if c.TTLSecondsAfterFinished != nil {
-		errs = append(errs, field.Forbidden(completion.Child("ttlSecondsAfterFinished"), "history limits say how long jobs are kept"))
+		errs = append(errs, field.Forbidden(completion.Child("ttlSecondsAfterFinished"), "use successfulJobsHistoryLimit and failedJobsHistoryLimit"))
 	}
 	return errs
 }

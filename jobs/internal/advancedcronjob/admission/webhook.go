@@ -43,8 +43,8 @@ func endless(cron *v1beta1.AdvancedCronJob) []string {
 	if t == nil || t.Spec.CompletionPolicy.Type != v1beta1.CompletionNever {
 		return nil
 	}
-	return []string{"spec.template.broadcastJobTemplate.spec.completionPolicy.type: a BroadcastJob of type Never does not end; " +
-		"with concurrencyPolicy Forbid there is no second run, and with Allow jobs pile up"}
+	return []string{"spec.template.broadcastJobTemplate.spec.completionPolicy.type: a BroadcastJob of type Never runs forever: " +
+		"concurrencyPolicy Forbid allows a single run, and Allow adds a job with each run"}
 }
 
 // template asks the cluster about a new template.

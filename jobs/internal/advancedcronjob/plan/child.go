@@ -137,7 +137,7 @@ func (p *pass) observe() {
 // readable tells the log of a job whose time cannot be read: it counts for no run.
 func (p *pass) readable(child *Child) {
 	if text := child.Object.GetAnnotations()[v1beta1.ScheduledAtAnnotation]; text != "" && scheduledAt(child.Object).IsZero() {
-		p.plan.Wait(WaitUnknownRun, child.Object.GetName(), "annotation %s is %q, not a time of RFC 3339", v1beta1.ScheduledAtAnnotation, text)
+		p.plan.Wait(WaitUnknownRun, child.Object.GetName(), "annotation %s is %q: it must be an RFC 3339 time", v1beta1.ScheduledAtAnnotation, text)
 	}
 }
 

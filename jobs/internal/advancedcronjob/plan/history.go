@@ -51,7 +51,7 @@ func (p *pass) surplus(state State, keep int) (drop []action.Action) {
 	})
 	for _, child := range ended[:max(len(ended)-keep, 0)] {
 		if p.recorded(child) {
-			drop = append(drop, remove(child, "History", "the history is long enough"))
+			drop = append(drop, remove(child, "History", "the history limit is exceeded"))
 		}
 	}
 	return drop

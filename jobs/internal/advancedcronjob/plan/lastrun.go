@@ -25,7 +25,7 @@ func (p *pass) tellLastRun() {
 	case last != nil && last.Ended.After(succeeded):
 		p.setLastRun(metav1.ConditionFalse, ReasonRunFailed, fmt.Sprintf("%s %s has failed", last.Kind, last.Object.GetName()))
 	case succeeded.After(TimeOf(p.Cron.Status.LastSuccessfulTime)), before == nil && !succeeded.IsZero():
-		p.setLastRun(metav1.ConditionTrue, ReasonRunSucceeded, "a job has completed at "+succeeded.UTC().Format(time.RFC3339))
+		p.setLastRun(metav1.ConditionTrue, ReasonRunSucceeded, "a job completed at "+succeeded.UTC().Format(time.RFC3339))
 	}
 }
 

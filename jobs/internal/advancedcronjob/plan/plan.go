@@ -75,20 +75,20 @@ func (p *pass) decide() {
 	t := &p.Cron.Spec.Template
 	switch {
 	case p.NotServed:
-		p.hold(ReasonNotServed, "the cluster does not serve the kind "+string(p.status.Type)+": no jobs are made until it does")
+		p.hold(ReasonNotServed, "no jobs are created: the cluster does not serve kind "+string(p.status.Type))
 		return
 	case p.Forbidden:
-		p.hold(ReasonForbidden, "the operator may not list and watch objects of the kind "+string(p.status.Type)+": no jobs are made until it has the permission")
+		p.hold(ReasonForbidden, "no jobs are created: the operator has no permission to list and watch kind "+string(p.status.Type))
 		return
 	case t.JobTemplate == nil && t.BroadcastJobTemplate == nil && t.ImageListPullJobTemplate == nil:
-		p.hold(ReasonInvalid, "spec.template has no template")
+		p.hold(ReasonInvalid, "spec.template is empty: set jobTemplate, broadcastJobTemplate or imageListPullJobTemplate")
 		return
 	case p.invalid != nil:
 		p.hold(ReasonInvalid, "spec.schedule: "+p.invalid.Error())
 		p.plan.Err = p.invalid
 		return
 	case p.Cron.Spec.Paused != nil && *p.Cron.Spec.Paused:
-		p.hold(ReasonPaused, "no jobs are made while spec.paused is true")
+		p.hold(ReasonPaused, "no jobs are created while spec.paused is true")
 		return
 	}
 	if due := p.due(); due != nil {
@@ -134,7 +134,7 @@ func (p *pass) replace(active []*Child) (found bool) {
 		}
 		found = true
 		if p.recorded(child) {
-			drop = append(drop, remove(child, "Replace", "another one takes its place"))
+			drop = append(drop, remove(child, "Replace", "a new job replaces it (concurrencyPolicy Replace)"))
 		}
 	}
 	p.plan.Add(action.Step{Name: "replace", Actions: drop})
@@ -197,7 +197,7 @@ func (p *Plan) Status(made []Child, done action.Failures) *v1beta1.AdvancedCronJ
 	}
 	condition := metav1.Condition{
 		Type: v1beta1.CronJobScheduling, Status: metav1.ConditionTrue, ObservedGeneration: p.cron.Generation,
-		Reason: ReasonAsScheduled, Message: "jobs are made as the schedule says", LastTransitionTime: metav1.NewTime(p.Now),
+		Reason: ReasonAsScheduled, Message: "jobs are created on schedule", LastTransitionTime: metav1.NewTime(p.Now),
 	}
 	if held.reason != "" {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, held.reason, held.message

@@ -147,7 +147,7 @@ func TestRuns(t *testing.T) {
 		},
 		"the other goes first": {
 			cron: every5(policy(v1beta1.ReplaceConcurrent)), now: "5m", reason: ReasonAsScheduled,
-			plan:     fmt.Sprintf("replace:\n  Delete job cron-%d (Replace): another one takes its place\n", noon.Unix()),
+			plan:     fmt.Sprintf("replace:\n  Delete job cron-%d (Replace): a new job replaces it (concurrencyPolicy Replace)\n", noon.Unix()),
 			children: func(cron *v1beta1.AdvancedCronJob) []Child { return []Child{child(cron, noon, Active)} },
 		},
 		"the other is going": {
@@ -326,10 +326,10 @@ func TestHistory(t *testing.T) {
 	}
 	p := Compute(Snapshot{Cron: cron, Now: after("5m"), Children: children})
 	assert.Equal(t, fmt.Sprintf(`history:
-  Delete job cron-%d (History): the history is long enough
-  Delete job cron-%d (History): the history is long enough
+  Delete job cron-%d (History): the history limit is exceeded
+  Delete job cron-%d (History): the history limit is exceeded
 replace:
-  Delete job cron-%d (Replace): another one takes its place
+  Delete job cron-%d (Replace): a new job replaces it (concurrencyPolicy Replace)
 wake after 5m0s
 `, after("-25m").Unix(), after("-20m").Unix(), noon.Unix()), p.String())
 	for _, s := range p.Steps {
@@ -453,8 +453,8 @@ func TestTheLastRunIsTold(t *testing.T) {
 	assert.Equal(t, failed("5m"), lastRun("7m", job("5m", Failed)))
 	assert.Equal(t, failed("5m"), lastRun("8m"), "the job was deleted")
 	assert.Equal(t, failed("5m"), lastRun("10m", job("5m", Failed), job("10m", Active)), "the next run has not ended")
-	assert.Equal(t, "True RunSucceeded: a job has completed at 2026-03-04T12:11:00Z", lastRun("12m", job("5m", Failed), job("10m", Succeeded)))
-	assert.Equal(t, "True RunSucceeded: a job has completed at 2026-03-04T12:11:00Z", lastRun("13m", job("5m", Failed)), "the job that succeeded was deleted")
+	assert.Equal(t, "True RunSucceeded: a job completed at 2026-03-04T12:11:00Z", lastRun("12m", job("5m", Failed), job("10m", Succeeded)))
+	assert.Equal(t, "True RunSucceeded: a job completed at 2026-03-04T12:11:00Z", lastRun("13m", job("5m", Failed)), "the job that succeeded was deleted")
 	assert.Equal(t, failed("15m"), lastRun("17m", job("10m", Succeeded), job("15m", Failed)))
 }
 
@@ -465,6 +465,6 @@ func TestAJobWhoseTimeCannotBeReadIsTold(t *testing.T) {
 	p := Compute(Snapshot{Cron: cron, Children: []Child{edited, child(cron, noon, Succeeded)}, Now: after("1m")})
 	require.Len(t, p.Waits, 1)
 	assert.Equal(t, edited.Object.GetName(), p.Waits[0].Object)
-	assert.Equal(t, `annotation apps.kruise.io/scheduled-at is "noon", not a time of RFC 3339`, p.Waits[0].Message)
+	assert.Equal(t, `annotation apps.kruise.io/scheduled-at is "noon": it must be an RFC 3339 time`, p.Waits[0].Message)
 	assert.Equal(t, metaTime(noon), p.Status(nil, action.Failures{}).LastScheduleTime)
 }

@@ -6,7 +6,7 @@ const (
 	EventCreated = "SuccessfulCreate"
 	// EventCreateFailed says that a job could not be made.
 	EventCreateFailed = "FailedCreate"
-	// EventDeleted says that a job was deleted, because the history is long enough or because the next one replaces it.
+	// EventDeleted says that a job was deleted, because the history limit is exceeded or because the next one replaces it.
 	EventDeleted = "SuccessfulDelete"
 	// EventDeleteFailed says that a job could not be deleted.
 	EventDeleteFailed = "FailedDelete"
@@ -31,7 +31,7 @@ const WaitUnknownRun = "UnknownRun"
 
 // Reasons of condition Scheduling, and of missed runs.
 const (
-	// ReasonAsScheduled says that jobs are made as the schedule says.
+	// ReasonAsScheduled says that jobs are created on schedule.
 	ReasonAsScheduled = "AsScheduled"
 	// ReasonPaused says that the AdvancedCronJob was paused.
 	ReasonPaused = "Paused"

@@ -16,11 +16,11 @@ const MaxCounted = 100
 // Errors of schedules that cannot be followed.
 var (
 	// ErrNever means that no day is such as the schedule asks for.
-	ErrNever = errors.New("no time matches it")
+	ErrNever = errors.New("the schedule matches no time")
 	// ErrTooOften means that runs are less than a second apart.
 	ErrTooOften = errors.New("runs must be at least a second apart")
 	// ErrZones means that a second time zone follows the first one.
-	ErrZones = errors.New("it names more than one time zone")
+	ErrZones = errors.New("the schedule has more than one time zone")
 )
 
 // Schedule is when runs are due. Runs are whole seconds.

@@ -72,7 +72,7 @@ func TestSchedulesThatAreRefused(t *testing.T) {
 		{"@every soon", "", "parse @every"},
 		{"@every 0s", "", "at least a second"},
 		{"@every -1h", "", "at least a second"},
-		{"0 0 31 2 *", "", "no time matches"},
+		{"0 0 31 2 *", "", "matches no time"},
 		{"TZ=0", "", `unknown time zone "0"`},
 		{"CRON_TZ=", "", `unknown time zone ""`},
 		{"TZ= * * * * *", "", `unknown time zone ""`},

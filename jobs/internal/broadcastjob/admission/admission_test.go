@@ -84,7 +84,7 @@ func TestPodFailurePoliciesAreThoseOfJobs(t *testing.T) {
 		`{action: Ignore, onExitCodes: {operator: In, values: []}}`:                                    {at + ".onExitCodes.values: Required value"},
 		`{action: Ignore, onExitCodes: {operator: In, values: [0]}}`:                                   {at + ".onExitCodes.values[0]: Invalid value: 0"},
 		`{action: Ignore, onExitCodes: {operator: In, values: [1, 1]}}`:                                {at + ".onExitCodes.values[1]: Duplicate value: 1"},
-		`{action: Ignore, onExitCodes: {operator: In, values: [2, 1]}}`:                                {at + ".onExitCodes.values: Invalid value: [2,1]: must be ordered"},
+		`{action: Ignore, onExitCodes: {operator: In, values: [2, 1]}}`:                                {at + ".onExitCodes.values: Invalid value: [2,1]: must be in ascending order"},
 		`{action: Ignore, onPodConditions: [{status: "Maybe"}]}`:                                       {at + ".onPodConditions[0].type: Required value", at + `.onPodConditions[0].status: Unsupported value: "Maybe"`},
 	} {
 		t.Run(rule, func(t *testing.T) {

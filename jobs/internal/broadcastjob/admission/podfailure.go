@@ -86,11 +86,11 @@ func validateCodes(want *batchv1.PodFailurePolicyOnExitCodesRequirement, at *fie
 		case slices.Contains(want.Values[:i], code):
 			errs = append(errs, field.Duplicate(at.Index(i), code))
 		case code == 0 && want.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn:
-			errs = append(errs, field.Invalid(at.Index(i), code, "must not be 0 for the operator In: 0 is no failure"))
+			errs = append(errs, field.Invalid(at.Index(i), code, "must not be 0 with operator In: exit code 0 is a success"))
 		}
 	}
 	if !slices.IsSorted(want.Values) {
-		errs = append(errs, field.Invalid(at, want.Values, "must be ordered"))
+		errs = append(errs, field.Invalid(at, want.Values, "must be in ascending order"))
 	}
 	return errs
 }

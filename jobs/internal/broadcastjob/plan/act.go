@@ -68,9 +68,9 @@ func (p *pass) explain(limit, waiting, leaving, retrying int) {
 	case waiting > 0:
 		s.Message = fmt.Sprintf("%d nodes wait: parallelism allows %d pods at a time", waiting, limit)
 	case leaving > 0:
-		s.Message = fmt.Sprintf("%d nodes wait until pods that are being deleted have gone", leaving)
+		s.Message = fmt.Sprintf("%d nodes wait for the end of terminating pods", leaving)
 	case retrying > 0:
-		s.Message = fmt.Sprintf("%d nodes get a new pod in place of one whose failure is ignored", retrying)
+		s.Message = fmt.Sprintf("%d nodes get a new pod, because podFailurePolicy ignores the failure of the last one", retrying)
 	case p.never() && s.Succeeded+s.Failed == s.Desired:
 		s.Message = MessageServing
 	}
@@ -131,9 +131,9 @@ func (p *pass) removeSurplus() {
 			switch {
 			case ended(pod) || pod.DeletionTimestamp != nil:
 			case !l.stays():
-				gone = append(gone, deletePod(pod, "NotEligible", "node "+l.name+" is gone or does not take it any more"))
+				gone = append(gone, deletePod(pod, "NotEligible", "node "+l.name+" was deleted or no longer matches"))
 			case l.recorded, pod != l.pod && l.state != leaving:
-				surplus = append(surplus, deletePod(pod, "Duplicate", "node "+l.name+" has another one"))
+				surplus = append(surplus, deletePod(pod, "Duplicate", "node "+l.name+" has another pod of the job"))
 				p.plan.Notices = append(p.plan.Notices, action.Notice{
 					Type: corev1.EventTypeWarning, Reason: EventDuplicate, Related: pod,
 					Note: fmt.Sprintf("Node %s has more than one pod; pod %s is deleted", l.name, pod.Name),

@@ -105,7 +105,7 @@ func (p *pass) paused() bool {
 		s.PausedSince = nil
 	}
 	if s.Phase == v1beta1.PhasePaused {
-		p.notice(corev1.EventTypeNormal, EventContinue, "The job goes on")
+		p.notice(corev1.EventTypeNormal, EventContinue, "The job continues")
 	}
 	s.Phase = v1beta1.PhaseRunning
 	return false

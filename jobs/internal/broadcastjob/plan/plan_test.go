@@ -292,7 +292,7 @@ func TestWhatAJobWaitsForIsSaid(t *testing.T) {
 		want string
 	}{
 		"parallelism": {job(parallel("1")), []*corev1.Pod{pod("a", "n1", running)}, "1 nodes wait: parallelism allows 1 pods at a time"},
-		"leaving":     {job(), []*corev1.Pod{pod("a", "n1", running, terminating), pod("b", "n2", running)}, "1 nodes wait until pods that are being deleted have gone"},
+		"leaving":     {job(), []*corev1.Pod{pod("a", "n1", running, terminating), pod("b", "n2", running)}, "1 nodes wait for the end of terminating pods"},
 		"new nodes":   {job(never), []*corev1.Pod{pod("a", "n1", success), pod("b", "n2", success)}, MessageServing},
 		"nothing":     {job(), []*corev1.Pod{pod("a", "n1", running), pod("b", "n2", running)}, ""},
 		"a pause":     {job(paused), nil, MessagePaused},

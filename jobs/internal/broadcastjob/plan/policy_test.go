@@ -98,13 +98,13 @@ func TestPoliciesOfPodFailures(t *testing.T) {
 		notices []string
 	}{
 		"an ignored failure waits for its time": {job(rules), two, list{pod("a", "n1", disrupted(4*time.Second)), pod("b", "n2", success)},
-			"", "running desired 2 active 0 succeeded 1 failed 0", "1 nodes get a new pod in place of one whose failure is ignored", nil},
+			"", "running desired 2 active 0 succeeded 1 failed 0", "1 nodes get a new pod, because podFailurePolicy ignores the failure of the last one", nil},
 		"and makes room": {job(rules), two, list{pod("a", "n1", disrupted(10*time.Second)), pod("b", "n2", success)},
-			"Delete a; ", "running desired 2 active 0 succeeded 1 failed 0", "1 nodes get a new pod in place of one whose failure is ignored", nil},
+			"Delete a; ", "running desired 2 active 0 succeeded 1 failed 0", "1 nodes get a new pod, because podFailurePolicy ignores the failure of the last one", nil},
 		"then another pod comes": {job(rules), two, list{pod("b", "n2", success)},
 			"Create on node n1; ", "running desired 2 active 0 succeeded 1 failed 0", "", nil},
 		"what leaves is not deleted again": {job(rules), two, list{pod("a", "n1", disrupted(time.Minute), terminating), pod("b", "n2", success)},
-			"", "running desired 2 active 0 succeeded 1 failed 0", "1 nodes get a new pod in place of one whose failure is ignored", nil},
+			"", "running desired 2 active 0 succeeded 1 failed 0", "1 nodes get a new pod, because podFailurePolicy ignores the failure of the last one", nil},
 		"a node that takes no pod is not waited for": {job(rules), []Node{cordoned("n1"), node("n2")}, list{pod("a", "n1", disrupted(time.Minute)), pod("b", "n2", success)},
 			"", "completed desired 1 active 0 succeeded 1 failed 0", "1 of 1 nodes have succeeded, 0 have failed", []string{EventComplete}},
 		"a pause deletes nothing": {job(rules, paused), two, list{pod("a", "n1", disrupted(time.Minute))},

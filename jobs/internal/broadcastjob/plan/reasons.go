@@ -57,7 +57,7 @@ const (
 	// MessagePaused says that spec.paused is true.
 	MessagePaused = "the job is paused"
 	// MessageServing says that a job that never completes has run on all nodes, and waits for others.
-	MessageServing = "all nodes have ended; the job waits for new ones"
+	MessageServing = "the pods of all nodes have ended; the job waits for new nodes"
 )
 
 // Reasons and Messages are all that users read of this package.

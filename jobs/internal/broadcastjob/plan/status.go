@@ -79,7 +79,7 @@ func (p *pass) complete() {
 	}
 	message := fmt.Sprintf("%d of %d nodes have succeeded, %d have failed", s.Succeeded, s.Desired, s.Failed)
 	if deleted := s.Desired - s.Succeeded - s.Failed; deleted > 0 {
-		message += fmt.Sprintf(", the pods of %d were deleted before their end", deleted)
+		message += fmt.Sprintf(", the pods of %d nodes were deleted before they ended", deleted)
 	}
 	p.end(v1beta1.PhaseCompleted, v1beta1.JobComplete, ReasonComplete, message)
 	p.notice(corev1.EventTypeNormal, EventComplete, "The job has completed: %s", message)

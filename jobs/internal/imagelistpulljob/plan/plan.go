@@ -87,11 +87,11 @@ func run(s Snapshot, p *Plan) {
 		switch {
 		case child.DeletionTimestamp != nil:
 		case byImage[child.Spec.Image] != nil:
-			drop = append(drop, remove(child, "another one pulls the image"))
+			drop = append(drop, remove(child, "another ImagePullJob pulls the image"))
 		case !slices.Contains(s.Job.Spec.Images, child.Spec.Image):
-			drop = append(drop, remove(child, "the image is not listed any more"))
+			drop = append(drop, remove(child, "the image was removed from spec.images"))
 		case !follows(child, &template, hash):
-			drop = append(drop, remove(child, "the job pulls in another way now"))
+			drop = append(drop, remove(child, "the spec of the job has changed"))
 		default:
 			byImage[child.Spec.Image] = child
 		}

@@ -123,7 +123,7 @@ func TestRefusedChildrenAreInTheStatus(t *testing.T) {
 		got = append(got, failed.Name+" "+failed.ImagePullJob+": "+failed.Message)
 	}
 	assert.Equal(t, []string{
-		"a : no ImagePullJob for it yet: create ImagePullJob list-x: exceeded quota",
+		"a : the ImagePullJob could not be created: create ImagePullJob list-x: exceeded quota",
 		"b " + made[1].Name + ": 1 nodes failed; see the status of ImagePullJob " + made[1].Name,
 	}, got)
 	assert.Len(t, p.Status(action.Failures{}).FailedImageStatuses, 1, "it is made")

@@ -14,7 +14,7 @@ const (
 
 // MessageNoJob begins what says of an image that its ImagePullJob is not there, because the server has refused to make it
 // or to delete what is in its way.
-const MessageNoJob = "no ImagePullJob for it yet: "
+const MessageNoJob = "the ImagePullJob could not be created: "
 
 // Messages and Reasons are all that users read of this package.
 var (

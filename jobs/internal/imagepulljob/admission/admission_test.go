@@ -31,9 +31,9 @@ func TestValidate(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{}`:                          "",
 		`{selector: {names: [a, b]}}`: "",
-		`{selector: {names: [a], matchLabels: {b: c}}}`: "spec.selector: Invalid value: [\"a\"]: names and label selector exclude each other",
+		`{selector: {names: [a], matchLabels: {b: c}}}`: "spec.selector: Invalid value: [\"a\"]: names and a label selector are mutually exclusive",
 		`{selector: {names: [n1, n1]}}`:                 `spec.selector.names[1]: Duplicate value: "n1"`,
-		`{selector: {}, podSelector: {}}`:               "spec.podSelector: Forbidden: exclusive with spec.selector",
+		`{selector: {}, podSelector: {}}`:               "spec.podSelector: Forbidden: podSelector and selector are mutually exclusive",
 		`{podSelector: {matchLabels: {a: "b c"}}}`:      "spec.podSelector.matchLabels: Invalid value",
 		`{image: "UPPER"}`:                              `spec.image: Invalid value: "UPPER"`,
 		`{parallelism: 0}`:                              "",

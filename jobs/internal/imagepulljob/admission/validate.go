@@ -124,7 +124,7 @@ func validateSelectors(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.Er
 	var errs field.ErrorList
 	if s, sel := t.Selector, at.Child("selector"); s != nil {
 		if s.Names != nil && (len(s.MatchLabels) > 0 || len(s.MatchExpressions) > 0) {
-			errs = append(errs, field.Invalid(sel, s.Names, "names and label selector exclude each other"))
+			errs = append(errs, field.Invalid(sel, s.Names, "names and a label selector are mutually exclusive"))
 		}
 		seen := map[string]bool{}
 		for i, name := range s.Names {
@@ -137,7 +137,7 @@ func validateSelectors(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.Er
 	}
 	if t.PodSelector != nil {
 		if t.Selector != nil {
-			errs = append(errs, field.Forbidden(at.Child("podSelector"), "exclusive with spec.selector"))
+			errs = append(errs, field.Forbidden(at.Child("podSelector"), "podSelector and selector are mutually exclusive"))
 		}
 		errs = append(errs, validateLabels(t.PodSelector, at.Child("podSelector"))...)
 	}

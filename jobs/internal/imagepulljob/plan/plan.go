@@ -88,7 +88,7 @@ func (p *pass) release() {
 		return
 	}
 	others := slices.DeleteFunc(slices.Clone(p.Job.Finalizers), func(f string) bool { return f == v1beta1.ProtectionFinalizer })
-	p.plan.Add(p.setFinalizers("Released", "the job needs no secrets any more", others))
+	p.plan.Add(p.setFinalizers("Released", "the job has finished using its secrets", others))
 }
 
 func (p *pass) setFinalizers(reason, message string, finalizers []string) action.Step {
@@ -142,7 +142,7 @@ func (p *pass) pull(t *tally) {
 				budget -= len(writes)
 			}
 		case p.expires(n):
-			abandon = append(abandon, p.bring(t, image, n, prolonged, "Keep", "the job has not completed")...)
+			abandon = append(abandon, p.bring(t, image, n, prolonged, "Keep", "the job still runs")...)
 		default:
 			abandon = append(abandon, p.bring(t, image, n, kept, "Abandon", notWanted)...)
 		}
@@ -153,7 +153,7 @@ func (p *pass) pull(t *tally) {
 		}
 	}
 	if full > 0 {
-		p.notes = append(p.notes, strconv.Itoa(full)+" nodes have no room for another image")
+		p.notes = append(p.notes, strconv.Itoa(full)+" nodes have the maximum number of images or tags")
 	}
 	// What is given up stops first, so that never more nodes pull than may.
 	p.plan.Add(action.Step{Name: "abandon", Actions: abandon})
@@ -161,7 +161,7 @@ func (p *pass) pull(t *tally) {
 }
 
 // notWanted is why a job has a NodeImage drop a tag.
-const notWanted = "the job does not want it here any more"
+const notWanted = "the job has finished with this node"
 
 // parallelism returns how many nodes may pull at a time.
 func (p *pass) parallelism() int {

@@ -288,7 +288,7 @@ func TestAFullNodeIsPassedOver(t *testing.T) {
 	}
 	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
 	assert.Equal(t, 1, p.Count(action.PatchSpec))
-	assert.Contains(t, p.status.Message, "1 nodes have no room for another image")
+	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images or tags")
 
 	full.Spec.Images = map[string]nodeimage.ImageSpec{"nginx": {}}
 	entry := nodeimage.ImageSpec{}
@@ -298,7 +298,7 @@ func TestAFullNodeIsPassedOver(t *testing.T) {
 	full.Spec.Images["nginx"] = entry
 	p = compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
 	assert.Equal(t, 1, p.Count(action.PatchSpec))
-	assert.Contains(t, p.status.Message, "1 nodes have no room for another image")
+	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images or tags")
 }
 
 func TestCompletedJobsGoInTime(t *testing.T) {
@@ -314,7 +314,7 @@ func TestCompletedJobsGoInTime(t *testing.T) {
 func TestAnAbsentKindIsTold(t *testing.T) {
 	j := job()
 	p := Waiting(j, now, nil, NotInstalled)
-	assert.Equal(t, "the cluster does not serve NodeImages in v1beta1: nothing will be pulled until feature daemon is installed", p.status.Message,
+	assert.Equal(t, "no image is pulled: the cluster does not serve NodeImages in v1beta1; install feature daemon", p.status.Message,
 		"OpenKruise may have installed the kind, in another version")
 	assert.Nil(t, p.status.CompletionTime)
 	assert.Len(t, p.Notices, 1)

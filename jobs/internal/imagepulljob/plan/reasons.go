@@ -17,17 +17,17 @@ const (
 	MessageProgress = "job is running, progress "
 	// MessageNotInstalled says that the cluster does not serve NodeImage, which module daemon brings. OpenKruise may have
 	// installed the kind in another version.
-	MessageNotInstalled = "the cluster does not serve NodeImages in v1beta1: nothing will be pulled until feature daemon is installed"
+	MessageNotInstalled = "no image is pulled: the cluster does not serve NodeImages in v1beta1; install feature daemon"
 	// MessageForbidden says that the operator lacks the permission to read NodeImages.
-	MessageForbidden = "the operator may not list and watch nodeimages: nothing will be pulled until it has the permission"
+	MessageForbidden = "no image is pulled: the operator has no permission to list and watch nodeimages"
 	// MessageOneNamespace says that the operator serves one namespace only: NodeImages, of nodes, belong to none.
-	MessageOneNamespace = "the operator serves one namespace only: nothing will be pulled, nodes belong to none"
+	MessageOneNamespace = "no image is pulled: the operator runs with --namespace and so does not manage NodeImages"
 	// MessageSecretsForbidden begins what says that the manager lacks rights in the namespace of the copies of pull secrets.
-	MessageSecretsForbidden = "pull secrets cannot be copied"
+	MessageSecretsForbidden = "failed to copy pull secrets"
 	// MessageNotStarted says why a node that never pulled the image counts as failed.
-	MessageNotStarted = "the node had not begun before the deadline"
+	MessageNotStarted = "the deadline passed before the node started the pull"
 	// MessageNotEnded says why a node that was pulling the image counts as failed.
-	MessageNotEnded = "the node was pulling the image at the deadline"
+	MessageNotEnded = "the deadline passed before the node finished the pull"
 )
 
 // Reasons of events and of waits.

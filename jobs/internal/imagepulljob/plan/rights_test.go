@@ -17,7 +17,7 @@ func TestALackingRightConcernsJobsWithSecrets(t *testing.T) {
 	p := compute(t, Snapshot{Job: secret, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: lacking, Now: now})
 	assert.Empty(t, p.Steps)
 	assert.Equal(t, MessageProgress+"0.0%; "+MessageSecretsForbidden+
-		": the manager may not create, delete secrets in namespace config; Role daemon-pull-secrets of feature daemon grants it", p.status.Message)
+		": the operator has no permission to create, delete secrets in namespace config; apply Role daemon-pull-secrets of feature daemon", p.status.Message)
 	assert.Equal(t, EventSecretsForbidden, p.Notices[0].Reason)
 	assert.Equal(t, SecretRecheck, p.RequeueAfter)
 	secret.Status = *p.status

@@ -62,7 +62,7 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 	}
 	protected := slices.Contains(p.Job.Finalizers, v1beta1.ProtectionFinalizer)
 	if !protected && slices.ContainsFunc(names, func(n string) bool { return keyOf(p.Secrets.Sources[n]) != "" }) {
-		p.plan.Add(p.setFinalizers("Protect", "copies of secrets outlive the job otherwise", append(slices.Clone(p.Job.Finalizers), v1beta1.ProtectionFinalizer)))
+		p.plan.Add(p.setFinalizers("Protect", "the copies of its secrets are deleted before the job", append(slices.Clone(p.Job.Finalizers), v1beta1.ProtectionFinalizer)))
 	}
 	used := map[types.UID]bool{}
 	var actions []action.Action
@@ -70,13 +70,13 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 		source, known := p.Secrets.Sources[name]
 		switch {
 		case !known:
-			p.notes = append(p.notes, "secret "+name+" cannot be read")
+			p.notes = append(p.notes, "failed to read secret "+name)
 			return nil, false
 		case source == nil:
-			p.warn(EventSecretNotFound, "secret "+name+" is not found")
+			p.warn(EventSecretNotFound, "secret "+name+" not found")
 			continue
 		case keyOf(source) == "":
-			p.warn(EventSecretType, fmt.Sprintf("secret %s has type %s and is no pull secret: use %s or %s",
+			p.warn(EventSecretType, fmt.Sprintf("secret %s has type %s: the type of a pull secret must be %s or %s",
 				name, source.Type, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeDockercfg))
 			continue
 		}
@@ -90,7 +90,7 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 
 // lacks says which rights are lacking for copies of secrets, and who grants them.
 func (p *pass) lacks() string {
-	return fmt.Sprintf("%s: the manager may not %s secrets in namespace %s; Role daemon-pull-secrets of feature daemon grants it",
+	return fmt.Sprintf("%s: the operator has no permission to %s secrets in namespace %s; apply Role daemon-pull-secrets of feature daemon",
 		MessageSecretsForbidden, strings.Join(p.Secrets.Lacking, ", "), p.Secrets.Namespace)
 }
 
@@ -314,7 +314,7 @@ func without(shown *corev1.Secret, jobs []string) []action.Action {
 	if !isCopy(shown) || shown.DeletionTimestamp != nil || len(others) == len(references) {
 		return nil
 	}
-	a := action.Action{Verb: action.Delete, Object: shown, Reason: "ReleaseSecret", Message: "no job uses it"}
+	a := action.Action{Verb: action.Delete, Object: shown, Reason: "ReleaseSecret", Message: "the last job that used it has ended"}
 	if len(others) > 0 {
 		a.Verb, a.Message = action.PatchMetadata, fmt.Sprintf("%d other jobs use it", len(others))
 		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{

@@ -63,12 +63,12 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 	secrets.Copies = []*corev1.Secret{shared}
 	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
 	assert.Equal(t, "release:\n  PatchMetadata secret "+made.Name+" (ReleaseSecret): 1 other jobs use it\n"+
-		"finalizer:\n  PatchMetadata imagepulljob warm (Released): the job needs no secrets any more\n", p.String())
+		"finalizer:\n  PatchMetadata imagepulljob warm (Released): the job has finished using its secrets\n", p.String())
 	secrets.Copies = []*corev1.Secret{made}
 	p = Compute(Snapshot{Job: job(withSecret, protected, ended(time.Hour)), Secrets: secrets, Now: now})
 	assert.Contains(t, p.String(), "Delete secret "+made.Name)
 	p = Compute(Snapshot{Job: job(withSecret, ended(time.Hour)), Secrets: secrets, Now: now})
-	assert.Equal(t, "release:\n  Delete secret "+made.Name+" (ReleaseSecret): no job uses it\n", p.String(), "somebody has removed the finalizer")
+	assert.Equal(t, "release:\n  Delete secret "+made.Name+" (ReleaseSecret): the last job that used it has ended\n", p.String(), "somebody has removed the finalizer")
 
 	again := source.DeepCopy()
 	again.UID = "again"
@@ -99,7 +99,7 @@ func TestSecretsAreCopiedOnceAndReleased(t *testing.T) {
 func TestMissingSecretsAreTold(t *testing.T) {
 	absent := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": nil}}
 	p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: absent, Now: now})
-	assert.Equal(t, "job is running, progress 0.0%; secret s is not found", p.status.Message)
+	assert.Equal(t, "job is running, progress 0.0%; secret s not found", p.status.Message)
 	require.Len(t, p.Notices, 1)
 	assert.Equal(t, EventSecretNotFound, p.Notices[0].Reason)
 	assert.Equal(t, 1, p.Count(action.PatchSpec), "the job goes on without it")
@@ -111,7 +111,7 @@ func TestMissingSecretsAreTold(t *testing.T) {
 	opaque.Type = corev1.SecretTypeOpaque
 	p = compute(t, Snapshot{Job: job(withSecret), Targets: []*nodeimage.NodeImage{image("n0")}, Now: now,
 		Secrets: Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": opaque}}})
-	assert.Equal(t, "job is running, progress 0.0%; secret s has type Opaque and is no pull secret: use kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg", p.status.Message)
+	assert.Equal(t, "job is running, progress 0.0%; secret s has type Opaque: the type of a pull secret must be kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg", p.status.Message)
 	assert.Equal(t, EventSecretType, p.Notices[0].Reason)
 	assert.Equal(t, [2]int{1, 0}, [2]int{p.Count(action.PatchSpec), p.Count(action.Create)}, "it is not copied, and the job goes on")
 

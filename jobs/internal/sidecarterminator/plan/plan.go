@@ -41,7 +41,7 @@ func Compute(s Snapshot) action.Plan {
 	}
 	switch s.Node {
 	case NodeUnknown:
-		p.plan.Wait(WaitNode, s.Pod.Spec.NodeName, "it is not known whether the node is a virtual one")
+		p.plan.Wait(WaitNode, s.Pod.Spec.NodeName, "the node could not be read")
 		p.plan.RequeueWithin(nodeRecheck)
 	case NodeVirtual:
 		p.replaceImages()
@@ -91,7 +91,7 @@ func (p *pass) stop() {
 	case podstate.Condition(p.Pod, contract.SidecarTerminated) == nil && len(counted)+len(ignored) == 0:
 		return // those that are left are marked for virtual nodes only
 	case !p.Served:
-		p.warn(EventUnavailable, "ContainerRecreateRequest is not installed in this cluster, or the operator may not create it: sidecars %s are not stopped", list(append(counted, ignored...)))
+		p.warn(EventUnavailable, "Sidecars %s keep running: ContainerRecreateRequest is not installed in this cluster, or the operator has no permission to create it", list(append(counted, ignored...)))
 	case final(p.Pod.Status.Phase):
 		p.request(append(counted, ignored...), ignoredSuffix)
 	case len(counted) > 0:

@@ -262,7 +262,7 @@ func TestWithoutRequestsThePodIsTold(t *testing.T) {
 	require.Len(t, p.Notices, 1)
 	assert.Equal(t, action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventUnavailable,
-		Note: "ContainerRecreateRequest is not installed in this cluster, or the operator may not create it: sidecars log, mesh are not stopped",
+		Note: "Sidecars log, mesh keep running: ContainerRecreateRequest is not installed in this cluster, or the operator has no permission to create it",
 	}, p.Notices[0])
 
 	s.Pod = job(container("log", replaced), exits("main", 0))
@@ -376,6 +376,6 @@ func TestASidecarThatDoesNotStartIsTold(t *testing.T) {
 		}
 		require.Len(t, p.Notices, 1)
 		assert.Equal(t, EventNeverStarted, p.Notices[0].Reason)
-		assert.Equal(t, "Main containers have ended, and sidecar log does not start (ImagePullBackOff): it is stopped once it does", p.Notices[0].Note)
+		assert.Equal(t, "Main containers have ended, but sidecar log has not started (ImagePullBackOff): it is stopped as soon as it starts", p.Notices[0].Note)
 	}
 }

@@ -51,9 +51,9 @@ func (p *pass) request(left []string, suffix string) {
 			running = append(running, name)
 			continue
 		}
-		p.plan.Wait(WaitStart, p.Pod.Name, "sidecar %s does not run", name)
+		p.plan.Wait(WaitStart, p.Pod.Name, "sidecar %s has not started", name)
 		if cause := trouble(statusOf(p.Pod, name)); cause != "" {
-			p.warn(EventNeverStarted, "Main containers have ended, and sidecar %s does not start (%s): it is stopped once it does", name, cause)
+			p.warn(EventNeverStarted, "Main containers have ended, but sidecar %s has not started (%s): it is stopped as soon as it starts", name, cause)
 		}
 	}
 	switch {
@@ -122,7 +122,7 @@ func (p *pass) mayFollow(r *daemon.ContainerRecreateRequest, n int) bool {
 		return true
 	}
 	// It goes in its time, and is made again.
-	p.warn(EventUnavailable, "The agent of node %s has stopped no sidecar (ContainerRecreateRequest %s: %s)", p.Pod.Spec.NodeName, r.Name, r.Status.Message)
+	p.warn(EventUnavailable, "The agent of node %s could not stop sidecars (ContainerRecreateRequest %s: %s)", p.Pod.Spec.NodeName, r.Name, r.Status.Message)
 	return false
 }
 
