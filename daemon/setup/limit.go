@@ -24,7 +24,7 @@ func (r limitedReader) Get(ctx context.Context, key client.ObjectKey, object cli
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if r.limiter.Wait(ctx) != nil {
-		return apierrors.NewTooManyRequests("too many requests at the moment, try again", 1)
+		return apierrors.NewTooManyRequests("too many requests; retry", 1)
 	}
 	return r.Reader.Get(ctx, key, object, options...)
 }

@@ -84,7 +84,7 @@ type part struct {
 func (s *settings) parts(env *manager.Environment) []part {
 	agents, everywhere := env.Options.FeatureGates.Enabled(features.KruiseDaemon), env.Options.Namespace == ""
 	if agents && !everywhere {
-		env.Log.Info("NodeImages belong to no namespace: restricted to one, the operator leaves them alone", "namespace", env.Options.Namespace)
+		env.Log.Info("NodeImages are cluster-scoped: with --namespace, the operator ignores them", "namespace", env.Options.Namespace)
 	}
 	kind := func(plural string) schema.GroupResource {
 		return v1beta1.GroupVersion.WithResource(plural).GroupResource()

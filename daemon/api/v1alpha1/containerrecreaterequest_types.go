@@ -5,12 +5,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ContainerRecreateRequest asks for a restart of containers of a running pod. The pod keeps its node, its
+// ContainerRecreateRequest restarts containers of a running pod. The pod keeps its node, its
 // address and its volumes: the node agent stops the containers and kubelet starts them again.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=crr
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="PHASE",type="string",JSONPath=".status.phase",description="Where the request stands."
+// +kubebuilder:printcolumn:name="PHASE",type="string",JSONPath=".status.phase",description="The phase of the request."
 // +kubebuilder:printcolumn:name="POD",type="string",JSONPath=".spec.podName",description="The pod."
 // +kubebuilder:printcolumn:name="NODE",type="string",JSONPath=".metadata.labels.crr\\.apps\\.kruise\\.io/node-name",description="The node of the pod."
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the request was created."
@@ -18,10 +18,10 @@ type ContainerRecreateRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which containers are recreated and how. It is immutable.
+	// spec has the containers to recreate and the strategy. It is immutable.
 	// +optional
 	Spec ContainerRecreateRequestSpec `json:"spec,omitempty"`
-	// status says how far the node agent is.
+	// status has the progress of the node agent.
 	// +optional
 	Status ContainerRecreateRequestStatus `json:"status,omitempty,omitzero"`
 }
@@ -36,20 +36,20 @@ type ContainerRecreateRequestList struct {
 	Items []ContainerRecreateRequest `json:"items"`
 }
 
-// ContainerRecreateRequestSpec says which containers are recreated and how.
+// ContainerRecreateRequestSpec has the containers to recreate and the strategy.
 type ContainerRecreateRequestSpec struct {
 	// podName is the name of a pod of the same namespace.
 	PodName string `json:"podName"`
 	// containers are recreated in this order.
 	Containers []ContainerToRecreate `json:"containers"`
-	// strategy says how they are recreated.
+	// strategy has options for the restart.
 	// +optional
 	Strategy *RecreateStrategy `json:"strategy,omitempty"`
-	// activeDeadlineSeconds is how long after the operator first saw the request it is completed, whatever its state.
-	// Absent means no deadline. It must be at least 3.
+	// activeDeadlineSeconds is how long after the operator first saw the request it is completed in any state. It must be
+	// at least 3. The default is no deadline.
 	// +optional
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// ttlSecondsAfterFinished is how long after its completion the request is deleted. Absent means never.
+	// ttlSecondsAfterFinished is how long after its completion the request is deleted. By default it is kept.
 	// +optional
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
@@ -62,7 +62,7 @@ type ContainerToRecreate struct {
 	// preStop is the container's preStop hook. It runs before the container is stopped.
 	// +optional
 	PreStop *PreStopHandler `json:"preStop,omitempty"`
-	// ports are those of the container, for a preStop hook that names one.
+	// ports are the ports of the container, for a preStop hook with a named port.
 	// +optional
 	Ports []corev1.ContainerPort `json:"ports,omitempty"`
 	// statusContext identifies the container that ran when the request was created.
@@ -94,18 +94,18 @@ type ContainerStatusContext struct {
 	RestartCount int32 `json:"restartCount"`
 }
 
-// FailurePolicy says what happens if a container cannot be recreated.
+// FailurePolicy decides what happens if a container cannot be recreated. The default is Fail.
 type FailurePolicy string
 
 // Values of FailurePolicy. Empty means FailurePolicyFail.
 const (
 	// FailurePolicyFail completes the request.
 	FailurePolicyFail FailurePolicy = "Fail"
-	// FailurePolicyIgnore goes on with the next container.
+	// FailurePolicyIgnore continues with the next container.
 	FailurePolicyIgnore FailurePolicy = "Ignore"
 )
 
-// RecreateStrategy says how containers are recreated.
+// RecreateStrategy has options for the restart of containers.
 type RecreateStrategy struct {
 	// failurePolicy is Fail (the default) or Ignore.
 	// +optional
@@ -128,7 +128,7 @@ type RecreateStrategy struct {
 	MinStartedSeconds int32 `json:"minStartedSeconds,omitempty"`
 }
 
-// RecreatePhase is how far a request or one of its containers is. A new request has none.
+// RecreatePhase is the state of a request or of one of its containers. It is empty on a new request.
 type RecreatePhase string
 
 // Values of RecreatePhase.
@@ -142,11 +142,11 @@ const (
 	RecreateSucceeded RecreatePhase = "Succeeded"
 	// RecreateFailed is a container that could not be stopped.
 	RecreateFailed RecreatePhase = "Failed"
-	// RecreateCompleted is a request that has ended, with success or without. The states of its containers tell which.
+	// RecreateCompleted is a request that has ended. The states of its containers show success or failure.
 	RecreateCompleted RecreatePhase = "Completed"
 )
 
-// ContainerRecreateRequestStatus says how far the node agent is.
+// ContainerRecreateRequestStatus has the progress of the node agent.
 type ContainerRecreateRequestStatus struct {
 	// phase is Pending, Recreating or Completed.
 	// +optional
@@ -154,7 +154,7 @@ type ContainerRecreateRequestStatus struct {
 	// completionTime is when the request ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// message says why the request ended before its work was done.
+	// message is the reason why the request ended early.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// lastHeartbeatTime is when the node agent last reported that it works on the request, by the node's clock. The
@@ -172,13 +172,13 @@ type ContainerRecreateState struct {
 	Name string `json:"name"`
 	// phase is Pending, Recreating, Succeeded or Failed.
 	Phase RecreatePhase `json:"phase"`
-	// isKilled says that the container was stopped for this request, or had restarted by itself.
+	// isKilled is true if the container was stopped for this request, or had restarted by itself.
 	// +optional
 	IsKilled bool `json:"isKilled,omitempty"`
-	// containerID is the run that is being stopped: during its preStop hook, and with isKilled once it is told to stop.
+	// containerID is the container that is being stopped: during its preStop hook, and with isKilled after the stop has begun.
 	// +optional
 	ContainerID string `json:"containerID,omitempty"`
-	// message says what went wrong with the container.
+	// message is the error of the container.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -5,24 +5,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeImage says which images a node pulls, and how far it is. It has the name and the labels of its node.
+// NodeImage has the images that a node pulls, and their progress. It has the name and the labels of its node.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:scope=Cluster
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".status.desired",description="The number of tags wanted on the node."
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".status.desired",description="The number of tags that the node should have."
 // +kubebuilder:printcolumn:name="PULLING",type="integer",JSONPath=".status.pulling",description="The number of tags that are being pulled."
 // +kubebuilder:printcolumn:name="SUCCEED",type="integer",JSONPath=".status.succeeded",description="The number of tags that the node has."
-// +kubebuilder:printcolumn:name="FAILED",type="integer",JSONPath=".status.failed",description="The number of tags whose pull failed."
+// +kubebuilder:printcolumn:name="FAILED",type="integer",JSONPath=".status.failed",description="The number of tags with a failed pull."
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the NodeImage was created."
 type NodeImage struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which images are wanted.
+	// spec has the images that the node should have.
 	// +optional
 	Spec NodeImageSpec `json:"spec,omitempty"`
-	// status says how far the node is with them.
+	// status has the progress of the node.
 	// +optional
 	Status NodeImageStatus `json:"status,omitempty,omitzero"`
 }
@@ -37,28 +37,28 @@ type NodeImageList struct {
 	Items []NodeImage `json:"items"`
 }
 
-// NodeImageSpec says which images are wanted.
+// NodeImageSpec has the images that the node should have.
 type NodeImageSpec struct {
-	// images are the wanted images by their name without tag and digest, at most 256. Names
-	// are short where Docker shortens them: nginx, foo/bar, registry.example/a/b.
+	// images are the images by their name without tag and digest, up to 256. Names have the
+	// short form of Docker: nginx, foo/bar, registry.example/a/b.
 	// +optional
 	Images map[string]ImageSpec `json:"images,omitempty"`
 }
 
-// ImageSpec says which tags of an image are wanted, and how to pull them.
+// ImageSpec has the tags of an image, and options for their pull.
 type ImageSpec struct {
 	// pullSecrets are the secrets with the credentials of the registry, in the namespace that node agents
 	// may read.
 	// +optional
 	PullSecrets []SecretReference `json:"pullSecrets,omitempty"`
-	// tags are the wanted tags, sorted by tag, each at most once.
+	// tags are the tags to pull, sorted by tag, each at most once.
 	Tags []ImageTagSpec `json:"tags"`
-	// sandboxConfig is handed to the container runtime with every pull of the image.
+	// sandboxConfig is sent to the container runtime with every pull of the image.
 	// +optional
 	SandboxConfig *SandboxConfig `json:"sandboxConfig,omitempty"`
 }
 
-// SecretMode says how long a reference to a secret stays.
+// SecretMode sets how long a reference to a secret is kept.
 type SecretMode string
 
 // SecretBatch keeps the reference as long as the entry of the image. A reference without a mode is removed when its
@@ -78,38 +78,38 @@ type SecretReference struct {
 	Mode SecretMode `json:"mode,omitempty"`
 }
 
-// SandboxConfig tells the container runtime for which pods an image is pulled.
+// SandboxConfig has labels and annotations for the container runtime, which can pass them to the registry.
 type SandboxConfig struct {
-	// labels are handed over unchanged.
+	// labels are sent unchanged.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// annotations are handed over unchanged, beside those of the agent itself.
+	// annotations are sent unchanged, together with the annotations of the agent.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// ImagePullPolicy says whether an image is pulled again that the node has already.
+// ImagePullPolicy decides whether an image is pulled that the node already has. The default is IfNotPresent.
 type ImagePullPolicy string
 
 // Values of ImagePullPolicy. Empty means PullIfNotPresent.
 const (
-	// PullAlways asks the registry each time.
+	// PullAlways contacts the registry each time.
 	PullAlways ImagePullPolicy = "Always"
-	// PullIfNotPresent uses what the node has, without asking the registry.
+	// PullIfNotPresent uses the image of the node without contacting the registry.
 	PullIfNotPresent ImagePullPolicy = "IfNotPresent"
 )
 
-// ImageTagSpec is one wanted tag of an image.
+// ImageTagSpec is one tag of an image.
 type ImageTagSpec struct {
 	// tag is a tag, or a digest such as sha256:... .
 	Tag string `json:"tag"`
-	// createdAt is when the tag was requested. A tag without it is removed.
+	// createdAt is when the tag was requested. The default is the time of the request to the API server.
 	// +optional
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 	// pullPolicy limits the attempts and how long the entry is kept.
 	// +optional
 	PullPolicy *ImageTagPullPolicy `json:"pullPolicy,omitempty"`
-	// ownerReferences are the objects that want the tag. When the last ImagePullJob among them is gone, the tag is
+	// ownerReferences are the objects that need the tag. When the last ImagePullJob among them is deleted, the tag is
 	// removed. A tag without owners is kept for ttlSecondsAfterFinished.
 	// +optional
 	OwnerReferences []corev1.ObjectReference `json:"ownerReferences,omitempty"`
@@ -137,16 +137,16 @@ type ImageTagPullPolicy struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 }
 
-// NodeImageStatus says how far the node is. Its numbers count tags.
+// NodeImageStatus has the progress of the node. Its numbers count tags.
 type NodeImageStatus struct {
-	// desired is the number of tags wanted.
+	// desired is the number of tags that the node should have.
 	// +kubebuilder:default=0
 	Desired int32 `json:"desired"`
 	// succeeded is the number of tags that the node has.
 	// +optional
 	// +kubebuilder:default=0
 	Succeeded int32 `json:"succeeded"`
-	// failed is the number of tags whose pull failed.
+	// failed is the number of tags with a failed pull.
 	// +optional
 	// +kubebuilder:default=0
 	Failed int32 `json:"failed"`
@@ -172,7 +172,7 @@ type ImageStatus struct {
 	Tags []ImageTagStatus `json:"tags"`
 }
 
-// ImagePullPhase is how far the pull of a tag is.
+// ImagePullPhase is the state of the pull of a tag.
 type ImagePullPhase string
 
 // Values of ImagePullPhase.
@@ -183,7 +183,7 @@ const (
 	ImagePulling ImagePullPhase = "Pulling"
 	// ImageSucceeded is on the node.
 	ImageSucceeded ImagePullPhase = "Succeeded"
-	// ImageFailed is not tried again. The message says why.
+	// ImageFailed has failed and is not retried. The message has the reason.
 	ImageFailed ImagePullPhase = "Failed"
 )
 
@@ -199,7 +199,7 @@ type ImageTagStatus struct {
 	// startTime is when the first attempt began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the pull ended, with success or without.
+	// completionTime is when the pull ended, with success or failure.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// version of the spec that this state belongs to.
@@ -208,12 +208,12 @@ type ImageTagStatus struct {
 	// imageID is the name of the image and its ID in the runtime.
 	// +optional
 	ImageID string `json:"imageID,omitempty"`
-	// message says why the pull failed.
+	// message is the reason why the pull failed.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// SyncPhase says how a sync ended.
+// SyncPhase is the result of a sync.
 type SyncPhase string
 
 // Values of SyncPhase.
@@ -222,7 +222,7 @@ const (
 	SyncFailed    SyncPhase = "Failed"
 )
 
-// SyncStatus says how a sync of the agent ended.
+// SyncStatus is the result of a sync of the agent.
 type SyncStatus struct {
 	// syncAt is when it ended.
 	// +optional
@@ -230,7 +230,7 @@ type SyncStatus struct {
 	// status is Succeeded or Failed.
 	// +optional
 	Status SyncPhase `json:"status,omitempty"`
-	// message says why it failed.
+	// message is the reason of a failure.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -54,7 +54,7 @@ func (a *agent) missingDefinitions(context.Context) (missing []string) {
 	for _, kind := range definitions() {
 		version, err := kind.Served(discovery)
 		if err != nil {
-			return []string{fmt.Sprintf("kinds of %s cannot be discovered: %v", v1beta1.GroupVersion, err)}
+			return []string{fmt.Sprintf("failed to discover the kinds of %s: %v", v1beta1.GroupVersion, err)}
 		}
 		if version == "" {
 			missing = append(missing, "CRD "+kind.Resource+"."+kind.Group+" (not installed)")

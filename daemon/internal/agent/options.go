@@ -71,7 +71,7 @@ func ReadOptions(arguments []string, getenv func(string) string) (Options, error
 
 func (o *Options) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.Addr, "addr", ":10221", "Address of /metrics, /healthz and /readyz.")
-	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve that address by HTTPS, and /metrics to those whose token may get it; otherwise by HTTP to everybody.")
+	set.BoolVar(&o.MetricsSecure, "metrics-secure", true, "Serve that address by HTTPS, and /metrics only to users with permission to get it. If false, serve both by HTTP to everyone.")
 	set.BoolVar(&o.EnablePprof, "enable-pprof", false, "Serve profiles for debugging.")
 	set.StringVar(&o.PprofAddr, "pprof-addr", "localhost:10222", "Address of the profiles.")
 	set.StringVar(&o.SocketFile, "socket-file", "", "The runtime's socket, relative to "+socketRoot+"; by default the usual ones are tried.")

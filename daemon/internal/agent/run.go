@@ -97,7 +97,7 @@ func newAgent(options Options, config *rest.Config, registry *prometheus.Registr
 		Metrics: measured, Clock: a.clock, Log: options.Log.WithName("cri"), Changed: a.runtimesChanged,
 	})
 	a.probes.add("runtime", a.runtimes.Ready)
-	a.probes.add("controllers", func() error { return errors.New("they are not set up yet") })
+	a.probes.add("controllers", func() error { return errors.New("setup has not finished") })
 	return a, nil
 }
 
@@ -140,7 +140,7 @@ func (a *agent) runControllers(ctx context.Context) error {
 	a.probes.add("controllers", func() error { return nil }) // each has a check of its own from here on
 	err = mgr.Start(ctx)
 	if err != nil && ctx.Err() != nil { // asked to end: the next agent continues a stop that takes longer
-		a.Log.Info("Not everything has ended in time", "reason", err.Error())
+		a.Log.Info("The shutdown took too long", "reason", err.Error())
 		return nil //nolint:nilerr // it is logged, and no error
 	}
 	return err

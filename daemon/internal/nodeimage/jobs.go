@@ -61,7 +61,7 @@ func (j *jobs) there(ctx context.Context, job plan.Job) (there, known bool) {
 		return false, true
 	}
 	if there, err = j.ask(ctx, from.version, job); err != nil {
-		log.FromContext(ctx).Error(err, "It is not known whether an image pull job is gone")
+		log.FromContext(ctx).Error(err, "Failed to check whether an ImagePullJob was deleted")
 		return false, false
 	}
 	if !there {
@@ -86,7 +86,7 @@ func (j *jobs) await(ctx context.Context, from cache.Cache, watch func(*metav1.P
 	for {
 		version, err := j.Served(j.discovery)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "It is not known whether image pull jobs are served")
+			log.FromContext(ctx).Error(err, "Failed to check whether the cluster serves ImagePullJobs")
 		}
 		if version != "" {
 			return j.follow(ctx, from, version, watch)

@@ -81,7 +81,7 @@ func (r *reconciler) jobHandler() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			images, err := fastclient.ByIndex[v1beta1.NodeImage](ctx, r.Reader, "", jobIndex, string(e.Object.GetUID()))
 			if err != nil {
-				log.FromContext(ctx).Error(err, "The node images of a deleted job are not known", "job", client.ObjectKeyFromObject(e.Object))
+				log.FromContext(ctx).Error(err, "Failed to list the NodeImages of a deleted job", "job", client.ObjectKeyFromObject(e.Object))
 				return
 			}
 			for _, image := range images {

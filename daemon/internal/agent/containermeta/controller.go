@@ -170,7 +170,7 @@ func (r *reconciler) env(ctx context.Context, id string) map[string]string {
 	}
 	env, err := runtime.Env(ctx, id)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Environment cannot be read", "container", id, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Failed to read the environment of a container", "container", id, "reason", err.Error())
 		return nil
 	}
 	return env
@@ -196,9 +196,9 @@ func (r *reconciler) stop(ctx context.Context, pod *corev1.Pod, containers []cri
 		}
 		switch {
 		case errors.Is(err, containerstop.ErrAborted):
-			log.Info("Restart is given up: the pod does not want it any more")
+			log.Info("The restart is cancelled: the pod has changed")
 		case err != nil:
-			log.Error(err, "Container cannot be stopped")
+			log.Error(err, "Failed to stop a container")
 		}
 	})
 }

@@ -27,9 +27,9 @@ const connectTimeout = 2 * time.Second
 // What events say of the HTTP request of a hook. They quote neither the server, which may be anyone's, nor errors about
 // it: host and port are those of the pod's author, who may not be allowed to reach them.
 var (
-	errNoConnection = errors.New("the node agent has no connection to the HTTP server: a NetworkPolicy must admit pods of the agent's namespace")
-	errLoopback     = errors.New("the host is a loopback address, which the node agent does not share with the pod")
-	errNoAnswer     = errors.New("the HTTP server gave no valid answer")
+	errNoConnection = errors.New("the node agent cannot connect to the HTTP server: a NetworkPolicy must allow pods of the agent's namespace")
+	errLoopback     = errors.New("the host is a loopback address, and the node agent has a different network than the pod")
+	errNoAnswer     = errors.New("the HTTP server returned an invalid response")
 )
 
 // hook runs a preStop hook within the grace of the request.
@@ -97,12 +97,12 @@ func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Request) err
 	case errors.Is(err, errNoConnection):
 		return errNoConnection
 	case err != nil:
-		logr.FromContextOrDiscard(ctx).V(1).Info("PreStop hook has no answer", "container", o.Container.ID, "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).V(1).Info("The HTTP request of a preStop hook failed", "container", o.Container.ID, "reason", err.Error())
 		return errNoAnswer
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("the answer has status code %d", response.StatusCode)
+		return fmt.Errorf("the response has status code %d", response.StatusCode)
 	}
 	return nil
 }
@@ -128,14 +128,14 @@ func (s *Stopper) address(ctx context.Context, runtime *cri.Runtime, o *Request)
 	}
 	if host == "" {
 		if host, err = runtime.PodIP(ctx, o.Container.SandboxID); err != nil {
-			return "", fmt.Errorf("find the pod's address: %w", err)
+			return "", fmt.Errorf("find the IP address of the pod: %w", err)
 		}
 	}
 	if host == "" {
 		host = s.HostIP // a pod in the node's network has no other
 	}
 	if host == "" {
-		return "", errors.New("the pod has no address of its own, and that of the node is not known")
+		return "", errors.New("the IP addresses of the pod and of the node are unknown")
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }

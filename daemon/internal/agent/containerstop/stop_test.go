@@ -85,12 +85,12 @@ func TestHooksOverHTTP(t *testing.T) {
 		event            string // none if the hook succeeds
 	}{
 		{name: "an answer", port: answers},
-		{name: "a failure", path: "/broken", port: answers, event: "PreStop hook failed: the answer has status code 500"},
-		{name: "nobody answers", port: deaf(t), event: "PreStop hook failed: the node agent has no connection to the HTTP server: " +
-			"a NetworkPolicy must admit pods of the agent's namespace"},
-		{name: "no HTTP", port: talker(t, "220 db-7 build 1234\r\n"), event: "PreStop hook failed: the HTTP server gave no valid answer"},
+		{name: "a failure", path: "/broken", port: answers, event: "PreStop hook failed: the response has status code 500"},
+		{name: "nobody answers", port: deaf(t), event: "PreStop hook failed: the node agent cannot connect to the HTTP server: " +
+			"a NetworkPolicy must allow pods of the agent's namespace"},
+		{name: "no HTTP", port: talker(t, "220 db-7 build 1234\r\n"), event: "PreStop hook failed: the HTTP server returned an invalid response"},
 		{name: "the agent itself", host: "localhost", port: answers, event: "PreStop hook failed: the host is a loopback address, " +
-			"which the node agent does not share with the pod"},
+			"and the node agent has a different network than the pod"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

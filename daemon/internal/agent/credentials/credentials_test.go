@@ -102,11 +102,11 @@ func TestSecretsAreRead(t *testing.T) {
 
 func TestUnreadableSecretsAreNotQuoted(t *testing.T) {
 	for name, s := range map[string]*corev1.Secret{
-		"is not valid JSON":              secret(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, `hunter2`),
-		".dockercfg is not valid JSON":   secret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey, `hunter2`),
-		`registry reg.io: auth is not b`: dockerConfig(`{"reg.io":{"auth":"hunter2!"}}`),
-		`reg.io: auth has no colon`:      dockerConfig(`{"reg.io":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("hunter2")) + `"}}`),
-		`type "Opaque" holds no`:         secret(corev1.SecretTypeOpaque, "a", "hunter2"),
+		"must be the JSON":                secret(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, `hunter2`),
+		".dockercfg must be the JSON":     secret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey, `hunter2`),
+		`registry reg.io: auth must be b`: dockerConfig(`{"reg.io":{"auth":"hunter2!"}}`),
+		`reg.io: auth must have a colon`:  dockerConfig(`{"reg.io":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("hunter2")) + `"}}`),
+		`type "Opaque" has no`:            secret(corev1.SecretTypeOpaque, "a", "hunter2"),
 	} {
 		_, err := credentials.Parse(s)
 		require.ErrorContains(t, err, name)
@@ -317,8 +317,8 @@ func TestPluginConfigurationIsChecked(t *testing.T) {
 
 	good := "{name: ask, apiVersion: credentialprovider.kubelet.k8s.io/v1, matchImages: [a], defaultCacheDuration: 1m}"
 	for change, want := range map[string]string{
-		"name: ask|name: ../ask":       `providers[0]: name: "../ask" is not the name of a file`,
-		"io/v1|io/v1alpha1":            `apiVersion: "credentialprovider.kubelet.k8s.io/v1alpha1" is not supported`,
+		"name: ask|name: ../ask":       `providers[0]: name: "../ask" must be the name of a file`,
+		"io/v1|io/v1alpha1":            `apiVersion: unsupported value "credentialprovider.kubelet.k8s.io/v1alpha1"`,
 		"matchImages: [a]|args: []":    "matchImages: name at least one",
 		"1m|-1m":                       "defaultCacheDuration: must be 0 or more",
 		"name: ask|nome: ask":          `unknown field "nome"`,

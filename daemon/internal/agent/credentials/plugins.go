@@ -89,15 +89,15 @@ func LoadPlugins(config PluginConfig) (*Plugins, error) {
 func check(provider *kubeletv1.CredentialProvider) error {
 	switch {
 	case provider.Name == "" || strings.ContainsAny(provider.Name, `/\ `) || provider.Name == "." || provider.Name == "..":
-		return fmt.Errorf("name: %q is not the name of a file", provider.Name)
+		return fmt.Errorf("name: %q must be the name of a file", provider.Name)
 	case provider.APIVersion != pluginAPIVersion:
-		return fmt.Errorf("apiVersion: %q is not supported, only %s", provider.APIVersion, pluginAPIVersion)
+		return fmt.Errorf("apiVersion: unsupported value %q: use %s", provider.APIVersion, pluginAPIVersion)
 	case len(provider.MatchImages) == 0:
 		return errors.New("matchImages: name at least one")
 	case provider.DefaultCacheDuration == nil || provider.DefaultCacheDuration.Duration < 0:
 		return errors.New("defaultCacheDuration: must be 0 or more")
 	case provider.TokenAttributes != nil:
-		return errors.New("tokenAttributes: images are pulled for no pod, so there is no service account")
+		return errors.New("tokenAttributes: unsupported, because images are pulled without a pod and its ServiceAccount")
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 	}
 	key, known := keys[response.CacheKeyType]
 	if !known {
-		return nil, fmt.Errorf("it answers with cacheKeyType %q", response.CacheKeyType)
+		return nil, fmt.Errorf("its output has unsupported cacheKeyType %q", response.CacheKeyType)
 	}
 	life := one.DefaultCacheDuration.Duration
 	if response.CacheDuration != nil {
@@ -204,7 +204,7 @@ func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*provider
 	}
 	var response providerv1.CredentialProviderResponse
 	if json.Unmarshal(output, &response) != nil || response.APIVersion != pluginAPIVersion {
-		return nil, errors.New("it does not answer with a CredentialProviderResponse of " + pluginAPIVersion)
+		return nil, errors.New("its output must be a CredentialProviderResponse of " + pluginAPIVersion)
 	}
 	return &response, nil
 }

@@ -34,15 +34,15 @@ func Parse(secret *corev1.Secret) ([]Entry, error) {
 			Auths map[string]dockerEntry `json:"auths"`
 		}
 		if err := json.Unmarshal(secret.Data[corev1.DockerConfigJsonKey], &config); err != nil {
-			return nil, fmt.Errorf("key %s is not valid JSON of a docker configuration", corev1.DockerConfigJsonKey)
+			return nil, fmt.Errorf("key %s must be the JSON of a docker configuration", corev1.DockerConfigJsonKey)
 		}
 		registries = config.Auths
 	case corev1.SecretTypeDockercfg:
 		if err := json.Unmarshal(secret.Data[corev1.DockerConfigKey], &registries); err != nil {
-			return nil, fmt.Errorf("key %s is not valid JSON of a docker configuration", corev1.DockerConfigKey)
+			return nil, fmt.Errorf("key %s must be the JSON of a docker configuration", corev1.DockerConfigKey)
 		}
 	default:
-		return nil, fmt.Errorf("type %q holds no credentials of a registry", secret.Type)
+		return nil, fmt.Errorf("type %q has no credentials of a registry", secret.Type)
 	}
 
 	var entries []Entry
@@ -65,11 +65,11 @@ func (e dockerEntry) decode() (cri.Auth, error) {
 	}
 	text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(e.Auth, "="))
 	if err != nil {
-		return auth, errors.New("auth is not base64")
+		return auth, errors.New("auth must be base64")
 	}
 	username, password, found := strings.Cut(string(text), ":")
 	if !found {
-		return auth, errors.New("auth has no colon between username and password")
+		return auth, errors.New("auth must have a colon between username and password")
 	}
 	auth.Username, auth.Password = username, strings.TrimRight(password, "\x00")
 	return auth, nil

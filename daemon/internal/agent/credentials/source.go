@@ -148,6 +148,6 @@ func (s *Source) logOnce(name, trouble string) {
 	}
 	s.trouble[name] = trouble
 	if trouble != "" {
-		s.Log.Info("Pull secret cannot be used", "secret", name, "reason", trouble)
+		s.Log.Info("A pull secret is skipped", "secret", name, "reason", trouble)
 	}
 }

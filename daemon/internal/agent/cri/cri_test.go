@@ -105,7 +105,7 @@ func TestSeveralRuntimesAreToldApartByTheNameInContainerIDs(t *testing.T) {
 	_, err := runtimes.ForContainer("docker://1")
 	require.ErrorContains(t, err, "no container runtime named docker on this node")
 	_, err = runtimes.ForContainer("1")
-	require.ErrorContains(t, err, "names no runtime")
+	require.ErrorContains(t, err, "has no runtime")
 
 	forImages, err := runtimes.ForImages()
 	require.NoError(t, err)

@@ -239,7 +239,7 @@ func (r *Runtimes) All() []*Runtime {
 func (r *Runtimes) ForContainer(containerID string) (*Runtime, error) {
 	name, _ := splitID(containerID)
 	if name == "" {
-		return nil, fmt.Errorf("container ID %q names no runtime", containerID)
+		return nil, fmt.Errorf("container ID %q has no runtime", containerID)
 	}
 	all := r.All()
 	if i := slices.IndexFunc(all, func(one *Runtime) bool { return one.Name() == name }); i >= 0 {

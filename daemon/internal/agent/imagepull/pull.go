@@ -152,7 +152,7 @@ func (p *puller) try(ctx context.Context, r plan.PullRequest) (string, error) {
 	}
 	id, err := findImage(ctx, runtime, reference, r.Ref)
 	if err == nil && id == "" {
-		err = fmt.Errorf("image %s is pulled, and the container runtime does not know it", r.Ref)
+		err = fmt.Errorf("image %s was pulled, but the container runtime does not list it", r.Ref)
 	}
 	return id, err
 }

@@ -108,7 +108,7 @@ func foreignBarriers(pod *corev1.Pod) field.ErrorList {
 		for j, e := range pod.Spec.Containers[i].Env {
 			if e.Name == contract.ContainerBarrierEnv && (e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil) {
 				errs = append(errs, field.Forbidden(field.NewPath("spec", "containers").Index(i).Child("env").Index(j),
-					"the name is reserved for the launch barrier, which the system writes"))
+					"the name is reserved for the launch barrier of the operator"))
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (p *pass) setGateCondition() {
 	lifecycle.SetInitialReadiness(c)
 	p.plan.Add(action.Step{Name: stepReady, Actions: []action.Action{{
 		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: "ReadinessGate",
-		Message: "the pod has a readiness gate that nobody has answered",
+		Message: "the pod has a readiness gate without a condition",
 	}}})
 }
 
@@ -113,7 +113,7 @@ func (p *pass) clear() {
 	if p.ConfigMap == nil || p.ConfigMap.DeletionTimestamp != nil || !metav1.IsControlledBy(p.ConfigMap, p.Pod) {
 		return
 	}
-	p.remove(stepClear, "PodTerminating", "the pod is going and starts no container any more")
+	p.remove(stepClear, "PodTerminating", "the pod is terminating")
 }
 
 func (p *pass) remove(step, reason, message string) {
@@ -151,7 +151,7 @@ func (p *pass) launch() {
 		p.complete()
 		return
 	}
-	p.plan.Wait(WaitPriority, p.Pod.Name, "containers with a priority below %d wait until those of %d are ready", level, level)
+	p.plan.Wait(WaitPriority, p.Pod.Name, "containers with a priority below %d wait until containers with priority %d are ready", level, level)
 }
 
 // priorities returns the priorities of the containers that have neither become ready nor ended with code 0, and those
@@ -167,7 +167,7 @@ func (p *pass) priorities() (waiting, all []int) {
 		if !ok {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
 				Type: corev1.EventTypeWarning, Reason: EventInvalid,
-				Note: fmt.Sprintf("Container %s waits for key %q, which is no priority and is never written", c.Name, key),
+				Note: fmt.Sprintf("Container %s waits forever: key %q of its launch barrier must be a priority", c.Name, key),
 			})
 			continue
 		}
@@ -200,7 +200,7 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 			p.occupied()
 			return false
 		}
-		p.remove(stepClear, "FormerPod", "it belongs to a former pod of the same name, which opened its barriers")
+		p.remove(stepClear, "FormerPod", "it belongs to a previous pod of the same name")
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
 	case p.missing(keys), p.ConfigMap.Labels[BarrierLabel] != open: // without the label the cache does not hold it
 		a.Verb, a.Object = action.PatchMetadata, p.ConfigMap
@@ -231,9 +231,9 @@ func (p *pass) leftover() bool {
 
 // occupied: somebody else's ConfigMap is nothing to write into, and nothing to delete.
 func (p *pass) occupied() {
-	note := fmt.Sprintf("ConfigMap %s exists and does not belong to the pod: no container can start", p.ConfigMap.Name)
+	note := fmt.Sprintf("Containers wait: ConfigMap %s exists and belongs to another object", p.ConfigMap.Name)
 	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventOpenFailed, Note: note, Related: p.ConfigMap})
-	p.plan.Wait(WaitOccupied, p.ConfigMap.Name, "it does not belong to the pod")
+	p.plan.Wait(WaitOccupied, p.ConfigMap.Name, "it belongs to another object")
 	p.plan.RequeueWithin(10 * time.Second)
 }
 

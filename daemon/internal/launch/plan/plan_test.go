@@ -166,10 +166,10 @@ func barrier(configMap, key string) corev1.EnvVar {
 
 func TestWhatIsWrong(t *testing.T) {
 	p := plan.Compute(plan.Snapshot{Pod: three(), ConfigMap: keys(nil), Now: gen.Epoch()})
-	assert.Equal(t, "ConfigMap web-barrier exists and does not belong to the pod: no container can start", p.Notices[0].Note)
+	assert.Equal(t, "Containers wait: ConfigMap web-barrier exists and belongs to another object", p.Notices[0].Note)
 	assert.NotZero(t, p.RequeueAfter, "nobody watches it")
 	p = plan.Compute(plan.Snapshot{Pod: gen.Pod("web", raw("main", barrier("web-barrier", "p_x"))), Now: gen.Epoch()})
-	assert.Contains(t, p.Notices[0].Note, `Container main waits for key "p_x"`)
+	assert.Contains(t, p.Notices[0].Note, `Container main waits forever: key "p_x"`)
 }
 
 func TestTheConfigMapGoesWithItsPod(t *testing.T) {

@@ -101,16 +101,16 @@ func validateTag(name string, tag *v1beta1.ImageTagSpec, at *field.Path) field.E
 		errs = append(errs, field.Invalid(at.Child("tag"), tag.Tag, err.Error()))
 	}
 	if tag.CreatedAt == nil {
-		errs = append(errs, field.Required(at.Child("createdAt"), "a tag without it is dropped"))
+		errs = append(errs, field.Required(at.Child("createdAt"), "a tag without it is removed"))
 	}
 	if tag.Version < 0 {
 		errs = append(errs, field.Invalid(at.Child("version"), tag.Version, "must be 0 or more"))
 	}
 	ttl := at.Child("pullPolicy", "ttlSecondsAfterFinished")
 	if tag.PullPolicy == nil {
-		errs = append(errs, field.Required(at.Child("pullPolicy"), "say when the entry is dropped"))
+		errs = append(errs, field.Required(at.Child("pullPolicy"), "pullPolicy.ttlSecondsAfterFinished is required"))
 	} else if tag.PullPolicy.TTLSecondsAfterFinished == nil {
-		errs = append(errs, field.Required(ttl, "an entry without it would stay for ever"))
+		errs = append(errs, field.Required(ttl, "an entry without it stays forever"))
 	}
 	return errs
 }

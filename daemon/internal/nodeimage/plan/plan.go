@@ -92,7 +92,7 @@ func create(s Snapshot, p *Plan) {
 		return
 	}
 	if left := s.CreationDelay - s.Now.Sub(since); left > 0 {
-		p.Wait(WaitNodeReady, s.Node.Name, "the node has not been ready for %s", s.CreationDelay)
+		p.Wait(WaitNodeReady, s.Node.Name, "the node must be ready for %s first", s.CreationDelay)
 		p.RequeueWithin(left)
 		return
 	}
@@ -127,7 +127,7 @@ func keep(s Snapshot, p *Plan) {
 		verb = action.PatchSpec
 	}
 	p.Add(action.Step{Name: "keep", Actions: []action.Action{{
-		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "metadata follows the node, what is over is dropped",
+		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "metadata is copied from the node, and finished entries are removed",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: body}},
 	}}})
 	if p.Empty() { // it was refused and waits: pulls have their ends all the same

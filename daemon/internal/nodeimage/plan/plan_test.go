@@ -353,7 +353,7 @@ func TestPullsThatNobodyReportsAboutAreGivenUp(t *testing.T) {
 				s.Message = "no runtime"
 				return s
 			}()},
-			[]v1beta1.ImageTagStatus{failed("1", "pulling has not begun: no runtime")}, 0,
+			[]v1beta1.ImageTagStatus{failed("1", "the pull has not started: no runtime")}, 0,
 		},
 		{"a pull has ended", tag("1", asked(time.Hour), deadline(60)), []v1beta1.ImageTagStatus{ended("1", time.Minute)}, []v1beta1.ImageTagStatus{ended("1", time.Minute)}, 9 * time.Minute},
 	}

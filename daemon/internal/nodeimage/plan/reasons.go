@@ -7,7 +7,7 @@ const (
 	// MessageDeadline says that activeDeadlineSeconds have passed.
 	MessageDeadline = "pulling exceeds the activeDeadlineSeconds"
 	// MessageNotBegun says that the agent has not begun for longer than the pull may take. Its own reason follows.
-	MessageNotBegun = "pulling has not begun"
+	MessageNotBegun = "the pull has not started"
 )
 
 // EventFailed is the reason of events about pulls that failed.

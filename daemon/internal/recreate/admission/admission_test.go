@@ -135,7 +135,7 @@ func TestFillRefuses(t *testing.T) {
 		{"a static pod", request(), target(gen.Annotation(corev1.MirrorPodAnnotationKey, "x")), `pod "web" is a static pod`},
 		{"no container", request(containers("main", "db")), target(), `spec.containers[1].name: Invalid value: "db": pod has no container "db"`},
 		{"an init container", request(containers("setup")), target(), `spec.containers[0].name: Invalid value: "setup": container "setup" is an init container, which runs once`},
-		{"an ephemeral container", request(containers("debug")), target(), `container "debug" is an ephemeral container, which is never restarted`},
+		{"an ephemeral container", request(containers("debug")), target(), `container "debug" is an ephemeral container, which runs once`},
 		{"a container to come", request(containers("new")), target(), `spec.containers[0].name: Invalid value: "new": container "new" has not been created yet, nothing to recreate`},
 	}
 	for _, c := range cases {
@@ -183,7 +183,7 @@ func TestFillOfUnusualPods(t *testing.T) {
 	r := request()
 	require.Empty(t, admission.Fill(r, virtual))
 	assert.Equal(t, v1beta1.VirtualKubelet, r.Labels[v1beta1.NodeTypeLabel])
-	assert.Equal(t, []string{`node "node-1" is virtual: no node agent is there to recreate containers`}, admission.Warnings(r, virtual.Pod))
+	assert.Equal(t, []string{`node "node-1" is virtual and has no node agent to recreate containers`}, admission.Warnings(r, virtual.Pod))
 
 	sidecars := target(gen.Phase(corev1.PodSucceeded), gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch()))
 	assert.Empty(t, admission.Fill(request(), sidecars), "its sidecars still run")
@@ -205,7 +205,7 @@ func TestWarnings(t *testing.T) {
 		})
 	}
 	for _, host := range []string{"localhost", "127.0.0.1", "::1"} {
-		assert.Equal(t, []string{`container "main" will be stopped without its preStop hook: the node agent does not reach host "` + host + `", which is the node's own`},
+		assert.Equal(t, []string{`container "main" will be stopped without its preStop hook: the node agent cannot reach host "` + host + `", which is the node itself`},
 			admission.Warnings(r, pod(hookTo(host))))
 	}
 	assert.Empty(t, admission.Warnings(r, pod(hookTo(""))))
@@ -242,7 +242,7 @@ func TestFrozen(t *testing.T) {
 			delete(r.Labels, v1beta1.ActiveLabel)
 			r.Finalizers = []string{v1beta1.UnreadyAcquiredFinalizer}
 		}), "v1beta1", ""},
-		{"the spec", filled(), filled(containers("log")), "v1beta1", "spec: the spec of a request never changes"},
+		{"the spec", filled(), filled(containers("log")), "v1beta1", "spec: is immutable: create another request"},
 		{"the pod", filled(), filled(func(r *v1beta1.ContainerRecreateRequest) { r.Labels[v1beta1.PodUIDLabel] = "other" }), "v1beta1", "metadata.labels[crr.apps.kruise.io/pod-uid]"},
 		{"the node", filled(), filled(func(r *v1beta1.ContainerRecreateRequest) { delete(r.Labels, v1beta1.NodeNameLabel) }), "v1alpha1", "metadata.labels[crr.apps.kruise.io/node-name]"},
 		{"the time of the grace", filled(grace(1)), filled(grace(2)), "v1alpha1", "metadata.annotations[crr.apps.kruise.io/unready-acquired]"},

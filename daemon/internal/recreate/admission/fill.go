@@ -62,7 +62,7 @@ func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 	case !t.NodeFound:
 		return invalid("the node of pod %q was not found", name)
 	case t.Pod.Annotations[corev1.MirrorPodAnnotationKey] != "":
-		return invalid("pod %q is a static pod: the kubelet runs it under another UID, and the node agent cannot tell its containers", name)
+		return invalid("pod %q is a static pod: its UID on the node differs, so the node agent cannot find its containers", name)
 	case t.Pod.DeletionTimestamp != nil:
 		return invalid("pod %q is not active (it is being deleted)", name)
 	case podstate.Condition(t.Pod, contract.SidecarTerminated) != nil: // its sidecars run though the pod is over
@@ -126,7 +126,7 @@ func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerSta
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		if pod.Spec.EphemeralContainers[i].Name == name {
-			return nil, nil, fmt.Sprintf("container %q is an ephemeral container, which is never restarted", name)
+			return nil, nil, fmt.Sprintf("container %q is an ephemeral container, which runs once", name)
 		}
 	}
 	return nil, nil, fmt.Sprintf("pod has no container %q", name)

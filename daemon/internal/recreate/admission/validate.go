@@ -92,17 +92,17 @@ func notNegative(value int64, path *field.Path) field.ErrorList {
 // one sent.
 func ForbiddenChange(now, old *v1beta1.ContainerRecreateRequest, version string) string {
 	if !equality.Semantic.DeepEqual(now.Spec, old.Spec) {
-		return "spec: the spec of a request never changes"
+		return "spec: is immutable: create another request"
 	}
 	for _, label := range []string{v1beta1.PodUIDLabel, v1beta1.NodeNameLabel} {
 		if now.Labels[label] != old.Labels[label] {
-			return fmt.Sprintf("metadata.labels[%s]: the label never changes", label)
+			return fmt.Sprintf("metadata.labels[%s]: is immutable", label)
 		}
 	}
 	// In v1alpha1 the grace is an annotation, which an update could change.
 	before, after := graceOf(old), graceOf(now)
 	if version != v1beta1.GroupVersion.Version && before != nil && (after == nil || !after.LastTransitionTime.Equal(&before.LastTransitionTime)) {
-		return fmt.Sprintf("metadata.annotations[%s]: the annotation never changes", v1beta1.UnreadyAcquiredAnnotation)
+		return fmt.Sprintf("metadata.annotations[%s]: is immutable", v1beta1.UnreadyAcquiredAnnotation)
 	}
 	return ""
 }
@@ -118,7 +118,7 @@ func graceOf(r *v1beta1.ContainerRecreateRequest) *metav1.Condition {
 func Warnings(r *v1beta1.ContainerRecreateRequest, pod *corev1.Pod) []string {
 	var all []string
 	if r.Labels[v1beta1.NodeTypeLabel] == v1beta1.VirtualKubelet {
-		all = append(all, fmt.Sprintf("node %q is virtual: no node agent is there to recreate containers", r.Labels[v1beta1.NodeNameLabel]))
+		all = append(all, fmt.Sprintf("node %q is virtual and has no node agent to recreate containers", r.Labels[v1beta1.NodeNameLabel]))
 	}
 	if pod == nil || podstate.Condition(pod, contract.SidecarTerminated) != nil {
 		return all
@@ -145,8 +145,8 @@ func warningsOf(pod *corev1.Pod, c *corev1.Container) []string {
 		all = append(all, fmt.Sprintf("container %q stays stopped if it ends with code 0: its restart policy is OnFailure, and a Job counts that as success", c.Name))
 	}
 	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil && c.Lifecycle.PreStop.HTTPGet != nil && prestop.IsLoopback(c.Lifecycle.PreStop.HTTPGet.Host) {
-		all = append(all, fmt.Sprintf("container %q will be stopped without its preStop hook: the node agent does not reach host %q, "+
-			"which is the node's own", c.Name, c.Lifecycle.PreStop.HTTPGet.Host))
+		all = append(all, fmt.Sprintf("container %q will be stopped without its preStop hook: the node agent cannot reach host %q, "+
+			"which is the node itself", c.Name, c.Lifecycle.PreStop.HTTPGet.Host))
 	}
 	return all
 }

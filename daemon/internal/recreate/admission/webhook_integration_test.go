@@ -157,7 +157,7 @@ func testWarnings(t *testing.T, u *user) {
 	})
 	require.NoError(t, u.Create(t.Context(), beta(namespace, "a", "main")))
 	assert.ElementsMatch(t, []string{
-		`node "cloud" is virtual: no node agent is there to recreate containers`,
+		`node "cloud" is virtual and has no node agent to recreate containers`,
 		`container "main" will be stopped and not started again: its restart policy is Never`,
 	}, u.Heard())
 }
@@ -170,9 +170,9 @@ func testChanges(t *testing.T, u *user) {
 		return u.Patch(t.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))
 	}
 	for body, want := range map[string]string{
-		`{"spec":{"podName":"other"}}`:                                     "spec: the spec of a request never changes",
-		`{"metadata":{"labels":{"crr.apps.kruise.io/pod-uid":"other"}}}`:   "metadata.labels[crr.apps.kruise.io/pod-uid]: the label never changes",
-		`{"metadata":{"labels":{"crr.apps.kruise.io/node-name":"other"}}}`: "metadata.labels[crr.apps.kruise.io/node-name]: the label never changes",
+		`{"spec":{"podName":"other"}}`:                                     "spec: is immutable: create another request",
+		`{"metadata":{"labels":{"crr.apps.kruise.io/pod-uid":"other"}}}`:   "metadata.labels[crr.apps.kruise.io/pod-uid]: is immutable",
+		`{"metadata":{"labels":{"crr.apps.kruise.io/node-name":"other"}}}`: "metadata.labels[crr.apps.kruise.io/node-name]: is immutable",
 	} {
 		err := patch(body)
 		require.ErrorContains(t, err, want)
@@ -199,5 +199,5 @@ func testAnnotations(t *testing.T, u *user) {
 	labelled.Annotations[v1beta1.UnreadyAcquiredAnnotation] = "2031-01-01T00:00:00Z"
 	err := u.Update(t.Context(), labelled)
 	assert.True(t, apierrors.IsForbidden(err))
-	require.ErrorContains(t, err, "metadata.annotations[crr.apps.kruise.io/unready-acquired]: the annotation never changes")
+	require.ErrorContains(t, err, "metadata.annotations[crr.apps.kruise.io/unready-acquired]: is immutable")
 }

@@ -222,7 +222,7 @@ func TestOneRequest(t *testing.T) {
 			stops: begun(node.Stop{Stage: node.Ended, At: at(-1)}),
 			phase: v1beta1.RecreateCompleted, states: states{broken("the container still runs after the runtime has stopped it", true), pending("b")}},
 		{name: "a container without context fails", request: request("r", func(r *v1beta1.ContainerRecreateRequest) { r.Spec.Containers[0].StatusContext = nil }), containers: both(),
-			phase: v1beta1.RecreateCompleted, states: states{broken("statusContext is missing: it is not known which run of the container is meant", false), pending("b")}},
+			phase: v1beta1.RecreateCompleted, states: states{broken("the request was not processed by the webhook (no statusContext): create it again", false), pending("b")}},
 		{name: "nothing is stopped before the pod is out of service", request: request("r", strategy(grace10)), containers: both(),
 			phase: v1beta1.RecreateRecreating, states: states{pending("a"), pending("b")}},
 		{name: "the grace begins when this agent sees it", request: request("r", strategy(grace10), inGrace, recreating(pending("a"), pending("b"))), containers: both(),

@@ -106,7 +106,7 @@ type Write struct {
 func (p *Plan) write(r *v1beta1.ContainerRecreateRequest, status map[string]any) {
 	p.Writes = append(p.Writes, Write{r, status})
 	p.Add(action.Step{Name: "status", Optional: true, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: r, Reason: "Status", Message: "what has become of the containers",
+		Verb: action.PatchStatus, Object: r, Reason: "Status", Message: "state of the containers",
 		Patches: []action.Patch{{Subresource: "status", Type: types.MergePatchType, Body: map[string]any{"status": status}}},
 	}}})
 }

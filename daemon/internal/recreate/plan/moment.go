@@ -28,7 +28,7 @@ func (p *pass) firstSeen() time.Time {
 // rememberFirst writes down since when the deadline counts. It is the last step: nothing waits for it.
 func (p *pass) rememberFirst() {
 	if _, ok := p.recall(FirstSeenAnnotation); !ok {
-		p.patchRequest(stepSeen, "FirstSeen", "the deadline counts from now on", map[string]any{
+		p.patchRequest(stepSeen, "FirstSeen", "the deadline starts now", map[string]any{
 			"annotations": map[string]any{FirstSeenAnnotation: p.moment(p.FirstSeen)},
 		})
 	}

@@ -62,7 +62,7 @@ func (p Plan) Status(done action.Failures) v1beta1.ContainerRecreateRequestStatu
 	if text := cmp.Or(done.Budget, done.Blocked, done.UpdateError); p.holding && text != "" {
 		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 			Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(p.Now),
-			Reason: HoldRefused, Message: "the pod cannot be taken out of service: " + text,
+			Reason: HoldRefused, Message: "the pod could not be set to not ready: " + text,
 		})
 	}
 	return next
@@ -165,7 +165,7 @@ func (p *pass) finish() {
 	}
 	completed := p.Request.Status.Phase == v1beta1.RecreateCompleted
 	if body := p.marks(completed); len(body) > 0 {
-		p.patchRequest(stepLabels, "Finished", "the request is over", body)
+		p.patchRequest(stepLabels, "Finished", "the request has ended", body)
 		return
 	}
 	if ttl := p.Request.Spec.TTLSecondsAfterFinished; ttl != nil && completed && p.Request.DeletionTimestamp == nil {

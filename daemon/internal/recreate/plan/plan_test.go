@@ -325,7 +325,7 @@ func TestARefusedHoldIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			told := meta.FindStatusCondition(first.Status(refused).Conditions, v1beta1.PreRecreateGrace)
 			require.NotNil(t, told)
-			assert.Equal(t, []any{metav1.ConditionFalse, plan.HoldRefused, "the pod cannot be taken out of service: no pod may go"}, []any{told.Status, told.Reason, told.Message})
+			assert.Equal(t, []any{metav1.ConditionFalse, plan.HoldRefused, "the pod could not be set to not ready: no pod may go"}, []any{told.Status, told.Reason, told.Message})
 		})
 	}
 	r.Status = first.Status(action.Failures{Budget: "no pod may go"})

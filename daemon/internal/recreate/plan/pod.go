@@ -64,11 +64,11 @@ func (p *pass) takeOut() bool {
 	marked := hasFinalizer(p.Request)
 	if !marked {
 		finalizers := append(slices.Clone(p.Request.Finalizers), v1beta1.UnreadyAcquiredFinalizer)
-		p.patchRequest(stepMark, "UnreadyGrace", "the pod is about to be held not ready", map[string]any{"finalizers": anyList(finalizers)})
+		p.patchRequest(stepMark, "UnreadyGrace", "the pod will be set to not ready", map[string]any{"finalizers": anyList(finalizers)})
 	}
 	c := p.change()
 	lifecycle.AddNotReadyKey(c, userAgent, p.key())
-	event := &action.Event{Failed: HoldRefused, FailedNote: "Pod " + p.Pod.Name + " cannot be taken out of service before its containers are stopped: "}
+	event := &action.Event{Failed: HoldRefused, FailedNote: "Pod " + p.Pod.Name + " could not be set to not ready before its containers are stopped: "}
 	p.plan.holding = p.patchPod(c, stepHold, "UnreadyGrace", "the pod is not ready for unreadyGracePeriodSeconds before a container is stopped", event) || !marked
 	return p.plan.holding
 }
@@ -80,7 +80,7 @@ func (p *pass) release() bool {
 	}
 	c := p.change()
 	lifecycle.RemoveNotReadyKey(c, userAgent, p.key())
-	return p.patchPod(c, stepRelease, "Finished", "the request is over and holds the pod no longer", nil)
+	return p.patchPod(c, stepRelease, "Finished", "the request has ended, and the pod may be ready again", nil)
 }
 
 func (p *pass) change() *action.PodChange {

@@ -24,7 +24,7 @@ func (p *pass) stopping() bool {
 	}
 	since, seen := p.recall(CompletionSeenAnnotation)
 	if !seen {
-		p.patchRequest(stepSeen, "StopUnderWay", "the pod is held until the stop has ended", map[string]any{
+		p.patchRequest(stepSeen, "StopUnderWay", "the pod stays not ready until the stop has ended", map[string]any{
 			"annotations": map[string]any{CompletionSeenAnnotation: p.moment(p.Now)},
 		})
 		return true

@@ -139,7 +139,7 @@ func (p *pass) cannotStart() bool {
 // of the pod: what its containers were started with does not change.
 func (p *pass) addPatch() {
 	p.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Reason: "ContainerMetadata", Message: "what the containers were started with",
+		Verb: action.PatchStatus, Object: p.Pod, Reason: "ContainerMetadata", Message: "metadata of the started containers",
 		Patches: []action.Patch{{Subresource: "status", AnyVersion: true, Body: map[string]any{
 			"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: p.plan.Annotation}},
 		}}},
@@ -169,7 +169,7 @@ func (p *pass) unread(c *Container) {
 		if u.Tries == toldTries {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
 				Type: corev1.EventTypeWarning, Reason: EventEnvironmentUnknown, Action: "ReadEnvironment",
-				Note: "Neither the container runtime nor command env in container " + c.Name + " tells its environment: an update in place that changes what it reads of the pod's metadata does not complete",
+				Note: "Failed to read the environment of container " + c.Name + " from the container runtime and with command env: an in-place update that changes metadata in this environment does not complete",
 			})
 		}
 	}
