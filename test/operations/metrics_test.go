@@ -42,7 +42,7 @@ func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 	require.NoError(t, f["cloneset"].Uninstall(t.Context(), func(o unstructured.Unstructured) bool { return o.GetKind() == "ClusterRoleBinding" }))
 	out, err := world.Kubectl(t, "", "-n", set.GetNamespace(), "scale", "clonesets.apps.kruise.io/web", "--replicas=5")
 	require.NoError(t, err, out)
-	p.fires(t, "FlotillaPassesFail", "cloneset")
+	p.fires(t, "FlotillaReconcileErrors", "cloneset")
 	f.kill(t, "statefulset")
 	p.fires(t, "FlotillaOperatorGone", "statefulset")
 	f.kill(t, "cloneset")
