@@ -62,7 +62,7 @@ func TestReady(t *testing.T) {
 	cases := []struct{ name, object, waitsFor string }{
 		{"an old status", deployment + "status: {observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2}", "is not observed yet"},
 		{"a pod to update", deployment + "status: {observedGeneration: 2, replicas: 2, updatedReplicas: 1, availableReplicas: 2}", "1 of 2 pods are updated"},
-		{"an old pod", deployment + "status: {observedGeneration: 2, replicas: 3, updatedReplicas: 2, availableReplicas: 3}", "old pods are left until new ones are available: 1"},
+		{"an old pod", deployment + "status: {observedGeneration: 2, replicas: 3, updatedReplicas: 2, availableReplicas: 3}", "1 old pods stay until new ones are available"},
 		{"a pod that is not available", deployment + "status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 1}", "1 of 2 pods are available"},
 		{"a Deployment that is ready", deployment + "status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2}", ""},
 		{"agents", "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: a}\nstatus: {desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 1}", "1 of 3 pods are available"},

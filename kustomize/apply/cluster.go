@@ -72,7 +72,7 @@ func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster,
 // Reach returns an error if the cluster does not answer.
 func (c *Cluster) Reach() error {
 	if _, err := c.discovery.ServerVersion(); err != nil {
-		return fmt.Errorf("ask the cluster for its version: %w", err)
+		return fmt.Errorf("read the version of the cluster: %w", err)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (c *Cluster) Reach() error {
 func (c *Cluster) Version() (string, error) {
 	info, err := c.discovery.ServerVersion()
 	if err != nil {
-		return "", fmt.Errorf("ask the cluster for its version: %w", err)
+		return "", fmt.Errorf("read the version of the cluster: %w", err)
 	}
 	found, err := version.ParseGeneric(info.GitVersion)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Cluster) Served(kind schema.GroupKind) (resource schema.GroupResource, 
 	}
 	served, err := c.discovery.ServerResourcesForGroupVersion(mapping.Resource.GroupVersion().String())
 	if err != nil {
-		return schema.GroupResource{}, false, fmt.Errorf("look up what kind %s has: %w", kind, err)
+		return schema.GroupResource{}, false, fmt.Errorf("look up the subresources of kind %s: %w", kind, err)
 	}
 	scales = slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == mapping.Resource.Resource+"/scale" })
 	return mapping.Resource.GroupResource(), scales, nil
@@ -154,7 +154,7 @@ func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured, 
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		return nil, fmt.Errorf("apply %s: somebody else has set fields of it, --force-conflicts takes them over: %w", Describe(object), err)
+		return nil, fmt.Errorf("apply %s: another tool owns some of its fields; to overwrite them, add --force-conflicts: %w", Describe(object), err)
 	case err != nil:
 		return nil, fmt.Errorf("apply %s: %w", Describe(object), err)
 	}

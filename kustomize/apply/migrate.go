@@ -157,7 +157,7 @@ func (m Migration) byController(ctx context.Context) (result string, err error) 
 		return "", ctx.Err()
 	}
 	if ended != nil || failed != "" {
-		m.Tell("each object is written, because " + Describe(migration) + " did not succeed")
+		m.Tell("every object is written again, because " + Describe(migration) + " did not succeed")
 		return "", nil
 	}
 	return "migrated by " + Describe(migration), nil

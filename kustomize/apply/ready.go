@@ -55,7 +55,7 @@ func rolledOut(object *unstructured.Unstructured, total, updated, available stri
 		return false, fmt.Sprintf("%d of %d pods are updated", have, desired)
 	}
 	if have := number(object, "status", total); have > desired {
-		return false, fmt.Sprintf("old pods are left until new ones are available: %d", have-desired)
+		return false, fmt.Sprintf("%d old pods stay until new ones are available", have-desired)
 	}
 	have := number(object, "status", available)
 	return have >= desired, fmt.Sprintf("%d of %d pods are available", have, desired)

@@ -44,7 +44,7 @@ func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructure
 		if meta.IsNoMatchError(err) {
 			if kind := object.GroupVersionKind().GroupKind().String(); !asked[kind] {
 				asked[kind] = true
-				faults = append(faults, fmt.Errorf("the cluster does not serve kind %s: install what brings it, or leave the component out", kind))
+				faults = append(faults, fmt.Errorf("the cluster does not serve kind %s: install its CRD, or omit the component", kind))
 			}
 			continue
 		}
@@ -85,7 +85,7 @@ func (c *Cluster) Has(ctx context.Context, rights ...Right) error {
 			if right.Namespace != "" {
 				where = " in namespace " + right.Namespace
 			}
-			faults = append(faults, fmt.Errorf("missing right: %s %s%s", strings.Join(missing, ", "), right, where))
+			faults = append(faults, fmt.Errorf("missing permission: %s %s%s", strings.Join(missing, ", "), right, where))
 		}
 	}
 	return errors.Join(faults...)
@@ -123,7 +123,7 @@ func (c *Cluster) review(ctx context.Context, kind, resources, verb string, righ
 	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: resources}
 	answer, err := c.objects.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask for the right to %s %s: %w", verb, right, err)
+		return false, fmt.Errorf("check the permission to %s %s: %w", verb, right, err)
 	}
 	allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
 	return allowed, nil
@@ -140,7 +140,7 @@ func (c *Cluster) mayGrant(ctx context.Context, objects []*unstructured.Unstruct
 		_, err := c.Apply(ctx, object, Options{Force: true, DryRun: true})
 		switch {
 		case apierrors.IsForbidden(err):
-			faults = append(faults, fmt.Errorf("missing right: to grant what %s grants: %w", Describe(object), err))
+			faults = append(faults, fmt.Errorf("missing permission: to grant the permissions of %s: %w", Describe(object), err))
 		case err != nil && !apierrors.IsNotFound(err):
 			return err
 		}

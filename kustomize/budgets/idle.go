@@ -28,7 +28,7 @@ func Idle(budget *unstructured.Unstructured, reason string) (name, help string) 
 	kind, _, _ := unstructured.NestedString(budget.Object, "spec", "targetRef", "kind")
 	switch reason {
 	case Forbidden:
-		help = "Grant the account " + Account().Name + " get, list and watch of kind " + kind + ", and get of its scale."
+		help = "Grant ServiceAccount " + Account().Name + " the permissions get, list and watch for kind " + kind + ", and get for its scale subresource."
 	case NotServed:
 		help = "Install the CRD of kind " + kind + ", or correct spec.targetRef of the budget."
 	default:

@@ -84,7 +84,7 @@ func Select(names ...string) ([]Feature, error) {
 	}
 	for _, name := range names {
 		if name != All && !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no feature %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown feature %q: use %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(features, func(f Feature) bool {

@@ -57,5 +57,5 @@ func TestSelect(t *testing.T) {
 	assert.Len(t, two, 2)
 
 	_, err = catalog.Select("clonesets")
-	assert.ErrorContains(t, err, `there is no feature "clonesets"; there are budget, cloneset`)
+	assert.ErrorContains(t, err, `unknown feature "clonesets": use budget, cloneset`)
 }

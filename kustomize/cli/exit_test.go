@@ -36,19 +36,19 @@ func TestRunTellsHowItEnds(t *testing.T) {
 		{"an argument too many", []string{"one"}, nil, cli.Misused, `error: unknown command "one" for "try"; see try --help` + "\n"},
 		{
 			"no right", nil, fmt.Errorf("list pods: %w", apierrors.NewForbidden(pods, "", errors.New("no"))), cli.Failed,
-			"error: list pods: pods is forbidden: no; ask whoever manages the cluster for this right, or choose other credentials with --context\n",
+			"error: list pods: pods is forbidden: no; ask an administrator of the cluster for this permission, or use other credentials with --context\n",
 		},
 		{
 			"no right, in several lines", nil, fmt.Errorf("several:\n%w\nand more", apierrors.NewForbidden(pods, "", errors.New("no"))), cli.Failed,
-			"error: several:\npods is forbidden: no\nand more\nask whoever manages the cluster for this right, or choose other credentials with --context\n",
+			"error: several:\npods is forbidden: no\nand more\nask an administrator of the cluster for this permission, or use other credentials with --context\n",
 		},
 		{
 			"no kubeconfig", nil, &url.Error{Op: "Get", URL: "http://localhost:8080/version?timeout=32s", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, cli.Failed,
-			"error: no cluster is configured; set KUBECONFIG, or name one with --kubeconfig or --context\n",
+			"error: no cluster is configured: set KUBECONFIG, --kubeconfig or --context\n",
 		},
 		{
 			"no cluster", nil, unreachable, cli.Failed,
-			"error: Get \"https://127.0.0.1:1/api\": dial: refused; the cluster cannot be reached: look at the address of the kubeconfig's cluster\n",
+			"error: Get \"https://127.0.0.1:1/api\": dial: refused; the cluster cannot be reached: check the address of the API server in the kubeconfig\n",
 		},
 	}
 	for _, c := range cases {

@@ -26,15 +26,15 @@ func Explain(err error) string {
 	var dial *net.OpError
 	switch {
 	case clientcmd.IsEmptyConfig(err), errors.As(err, &request) && errors.As(err, &dial) && strings.HasPrefix(request.URL, unconfigured):
-		return "no cluster is configured; set KUBECONFIG, or name one with --kubeconfig or --context"
+		return "no cluster is configured: set KUBECONFIG, --kubeconfig or --context"
 	case errors.Is(err, context.Canceled):
 		return "interrupted: " + text
 	case apierrors.IsUnauthorized(err):
-		return text + next + "the cluster does not know these credentials: log in again, or choose others with --context"
+		return text + next + "the cluster rejects these credentials: log in again, or use others with --context"
 	case apierrors.IsForbidden(err):
-		return text + next + "ask whoever manages the cluster for this right, or choose other credentials with --context"
+		return text + next + "ask an administrator of the cluster for this permission, or use other credentials with --context"
 	case errors.As(err, &request) && errors.As(err, &dial):
-		return text + next + "the cluster cannot be reached: look at the address of the kubeconfig's cluster"
+		return text + next + "the cluster cannot be reached: check the address of the API server in the kubeconfig"
 	}
 	return text
 }

@@ -31,9 +31,9 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 	d := drain{streams: streams, clock: clock.RealClock{}, again: 5 * time.Second, look: time.Second}
 	command := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Empty a node, and leave pods of all DaemonSets where they are",
-		Long: `Cordon a node and evict its pods, within all budgets, and leave pods of DaemonSets of Kubernetes and of apps.kruise.io
-where they are. kubectl drain evicts the latter, which come back at once. kubectl uncordon NODE ends a drain.`,
+		Short: "Empty a node, except for pods of DaemonSets",
+		Long: `Cordon a node and evict its pods within all budgets. Pods of DaemonSets stay, both of Kubernetes and of apps.kruise.io:
+kubectl drain evicts the latter, and they return at once. To use the node again, run kubectl uncordon NODE.`,
 		Args: cli.Arguments(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name one node, such as node-1")
@@ -52,7 +52,7 @@ where they are. kubectl drain evicts the latter, which come back at once. kubect
 				return err
 			}
 			if !always {
-				return cli.MisuseErrorf("--ignore-daemonsets=false: pods of DaemonSets would come back to the node at once")
+				return cli.MisuseErrorf("--ignore-daemonsets must be true: pods of DaemonSets would return to the node at once")
 			}
 			d.client, d.node = client, args[0]
 			ctx := command.Context()
@@ -66,18 +66,18 @@ where they are. kubectl drain evicts the latter, which come back at once. kubect
 				// The context has ended, and the question is a last one.
 				left, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 				defer stop()
-				return cli.NoErrorf("node %s is not empty after %s; kubectl uncordon %[1]s gives it back; these pods are left:\n  %s",
+				return cli.NoErrorf("node %s is not empty after %s. To use it again: kubectl uncordon %[1]s. These pods are left:\n  %s",
 					d.node, timeout, strings.Join(d.left(left), "\n  "))
 			}
 			return err
 		},
 	}
-	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to try, such as 5m; 0 is without end")
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would happen to each pod, and change nothing")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "show the effect on each pod without any change")
 	// These are what kubectl drain needs to be told, and what this command always does.
-	command.Flags().BoolVar(&always, "ignore-daemonsets", true, "accepted as kubectl drain has it: pods of DaemonSets always stay")
-	command.Flags().BoolVar(&d.options.force, "force", false, "delete pods that no controller makes again, too")
-	command.Flags().BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "evict pods whose emptyDir volumes are lost with them, too")
+	command.Flags().BoolVar(&always, "ignore-daemonsets", true, "accepted for compatibility with kubectl drain; must be true")
+	command.Flags().BoolVar(&d.options.force, "force", false, "also evict pods without a controller; they are lost")
+	command.Flags().BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "also evict pods with emptyDir volumes; their data is lost")
 	return command
 }
 
@@ -154,7 +154,7 @@ func (d *drain) left(ctx context.Context) []string {
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.node).String(),
 	})
 	if err != nil {
-		return []string{"which pods are left cannot be read: " + err.Error()}
+		return []string{"the remaining pods cannot be listed: " + err.Error()}
 	}
 	var names []string
 	for i := range list.Items {
@@ -182,7 +182,7 @@ func (d *drain) leaving(ctx context.Context, tell bool) ([]*corev1.Pod, error) {
 		case evicted:
 			pods = append(pods, pod)
 			if tell {
-				d.tell("pod %s leaves", name)
+				d.tell("pod %s is to be evicted", name)
 			}
 		case stays:
 			if tell {
@@ -193,7 +193,7 @@ func (d *drain) leaving(ctx context.Context, tell bool) ([]*corev1.Pod, error) {
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, fmt.Errorf("node %s is left as it is, because of these pods:\n  %s", d.node, strings.Join(wrong, "\n  "))
+		return nil, fmt.Errorf("node %s was not changed because of these pods:\n  %s", d.node, strings.Join(wrong, "\n  "))
 	}
 	return pods, nil
 }

@@ -50,14 +50,14 @@ func (d *drain) gone(ctx context.Context, pod *corev1.Pod) error {
 	for {
 		now, err := d.client.Core.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && now.UID != pod.UID {
-			d.tell("pod %s has left", name)
+			d.tell("pod %s is gone", name)
 			return nil
 		}
 		if err != nil && !apply.OfAMoment(err) {
 			return fmt.Errorf("read pod %s: %w", name, err)
 		}
 		if err := d.sleep(ctx, d.look); err != nil {
-			return fmt.Errorf("wait for the end of pod %s: %w", name, err)
+			return fmt.Errorf("wait for the deletion of pod %s: %w", name, err)
 		}
 	}
 }

@@ -38,9 +38,9 @@ func judge(pod *corev1.Pod, o options) (verdict, string) {
 	case owner != nil && isDaemonSet(owner):
 		return stays, "pod of DaemonSet " + owner.Name
 	case owner == nil && !o.force:
-		return refused, "no controller would make it again: --force deletes it"
+		return refused, "it has no controller that would recreate it; to evict it, add --force"
 	case hasEmptyDir(pod) && !o.deleteEmptyDirs:
-		return refused, "its emptyDir volumes would be lost: --delete-emptydir-data gives them up"
+		return refused, "the data of its emptyDir volumes would be lost; to evict it, add --delete-emptydir-data"
 	}
 	return evicted, ""
 }

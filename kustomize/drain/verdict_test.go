@@ -35,10 +35,10 @@ func TestWhatADrainDoesWithAPod(t *testing.T) {
 			"a static pod", []func(*corev1.Pod){func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }},
 			options{}, stays, "static pod",
 		},
-		{"a pod of nobody", nil, options{}, refused, "no controller would make it again: --force deletes it"},
+		{"a pod of nobody", nil, options{}, refused, "it has no controller that would recreate it; to evict it, add --force"},
 		{"a pod of nobody, by force", nil, options{force: true}, evicted, ""},
 		{"a pod of nobody that has ended", []func(*corev1.Pod){finished}, options{}, evicted, ""},
-		{"a pod with data", []func(*corev1.Pod){cloneSet, scratch}, options{}, refused, "its emptyDir volumes would be lost: --delete-emptydir-data gives them up"},
+		{"a pod with data", []func(*corev1.Pod){cloneSet, scratch}, options{}, refused, "the data of its emptyDir volumes would be lost; to evict it, add --delete-emptydir-data"},
 		{"a pod with data that may go", []func(*corev1.Pod){cloneSet, scratch}, options{deleteEmptyDirs: true}, evicted, ""},
 		{"a pod that ends", []func(*corev1.Pod){scratch, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }}, options{}, evicted, ""},
 	} {

@@ -20,14 +20,14 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 	var output string
 	command := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Tell why a workload waits, and what would help",
-		Long: `Tell why a CloneSet, StatefulSet or DaemonSet of apps.kruise.io waits, and what would help, from its conditions, its
-pods, their events and the objects in the way. It only reads.`,
+		Short: "Show why a workload waits, and how to fix it",
+		Long: `Show why a CloneSet, StatefulSet or DaemonSet of apps.kruise.io waits, and how to fix it. The causes come from its
+conditions, pods and events, and from quotas, budgets and nodes. The command only reads.`,
 		Args:              cli.Arguments(workload.Arguments),
 		ValidArgsFunction: workload.Complete(flags),
 		RunE: func(command *cobra.Command, args []string) error {
-			if output != "" && output != "json" {
-				return cli.MisuseErrorf("-o %s: there is json, and without it text", output)
+			if err := cli.CheckOutput(output); err != nil {
+				return err
 			}
 			named, err := workload.Parse(args)
 			if err != nil {
@@ -44,7 +44,7 @@ pods, their events and the objects in the way. It only reads.`,
 			return write(streams.Out, Explain(world), output)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json: print JSON")
+	cli.AddOutput(command.Flags(), &output)
 	return command
 }
 
@@ -67,12 +67,12 @@ func write(out io.Writer, e Explanation, output string) error {
 	switch {
 	case len(e.Findings) > 0:
 	case e.Phase == rollout.Complete:
-		fmt.Fprint(out, "\nNothing is in its way.\n")
+		fmt.Fprint(out, "\nNo problem found.\n")
 	default:
-		fmt.Fprint(out, "\nNothing that can be seen is in its way: it goes on by itself.\n")
+		fmt.Fprint(out, "\nNo problem found; the rollout is still in progress.\n")
 	}
 	for _, what := range e.Unread {
-		fmt.Fprintf(out, "\nNot looked at: %s\n", what)
+		fmt.Fprintf(out, "\nNot checked: %s\n", what)
 	}
 	return nil
 }

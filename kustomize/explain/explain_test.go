@@ -103,14 +103,14 @@ func TestEachCauseIsFound(t *testing.T) {
 		{"a deleted set", world(func(w *World) { w.Set.Deleting = true }, having("web-1", waits("ErrImagePull", ""))), []string{"It is being deleted."}, ""},
 		{
 			"an operator that is behind", world(func(w *World) { w.Set.Observed = 1 }),
-			[]string{"Its operator, cloneset-manager, has not seen the latest edit."}, "flotilla status",
+			[]string{"Its operator, cloneset-manager, has not processed the latest change."}, "flotilla status",
 		},
 		{
 			"an operator that is not there",
 			world(func(w *World) {
 				w.Set.Observed, w.Manager = 1, &Manager{Namespace: "flotilla-system", Name: "cloneset-manager"}
 			}),
-			[]string{"Its operator does not run: no pod of Deployment cloneset-manager in namespace flotilla-system is ready."},
+			[]string{"Its operator is down: Deployment cloneset-manager in namespace flotilla-system has no ready pod."},
 			"kubectl -n flotilla-system describe deployment cloneset-manager",
 		},
 		{
@@ -118,8 +118,8 @@ func TestEachCauseIsFound(t *testing.T) {
 			world(func(w *World) {
 				w.Set.Observed, w.Manager = 1, &Manager{Namespace: "flotilla-system", Name: "cloneset-manager", Absent: true}
 			}),
-			[]string{"Its operator, cloneset-manager, has not seen the latest edit."},
-			"There is no Deployment cloneset-manager in namespace flotilla-system. Where nobody else looks after the kind: flotilla install cloneset",
+			[]string{"Its operator, cloneset-manager, has not processed the latest change."},
+			"Deployment cloneset-manager was not found in namespace flotilla-system. Unless another operator manages the kind: flotilla install cloneset",
 		},
 		{
 			"a partition, a pause or OnDelete of a set without old pods",
@@ -127,25 +127,25 @@ func TestEachCauseIsFound(t *testing.T) {
 		},
 		{
 			"a pause", world(func(w *World) { w.Set.Paused = true }),
-			[]string{"Its update is paused, and 3 pods are of an older revision."}, "flotilla rollout resume cloneset/web",
+			[]string{"Its update is paused, and 3 pods stay at an older revision."}, "flotilla rollout resume cloneset/web",
 		},
 		{
 			"a partition", world(func(w *World) { w.Set.Target = 2 }),
-			[]string{"Its partition keeps 3 of 5 pods at an older revision."}, "Lower rollingUpdate.partition",
+			[]string{"Its partition keeps 3 of 5 pods at an older revision."}, "lower rollingUpdate.partition",
 		},
 		{
 			"a selector of nodes", world(func(w *World) { w.Set.Target = workload.Unknown }),
-			[]string{"Its update reaches the nodes that rollingUpdate.selector selects, and no others."}, "",
+			[]string{"Its update is limited to the nodes that match rollingUpdate.selector."}, "",
 		},
 		{
 			"OnDelete", world(func(w *World) { w.Set.OnDelete = true; w.Set.Updated = 4 }),
-			[]string{"Its strategy is OnDelete: 1 pod stays of an older revision until somebody deletes them."}, "Delete these pods",
+			[]string{"Its strategy is OnDelete: 1 pod stays at an older revision until you delete them."}, "Delete these pods",
 		},
 		{
 			"a quota", world(quota, with("FailedScale", "True", "Error", `pods "web-1" is forbidden: exceeded quota: small, requested: pods=1`)),
 			[]string{
 				"ResourceQuota small refuses pods: 3 of 3 pods used, 1 of 4 cpu used.",
-				`Its operator says Error: pods "web-1" is forbidden: exceeded quota: small, requested: pods=1.`,
+				`Its operator reports Error: pods "web-1" is forbidden: exceeded quota: small, requested: pods=1.`,
 			}, "Raise the quota",
 		},
 		{"a quota that refuses nothing", world(quota), nil, ""},
@@ -154,14 +154,14 @@ func TestEachCauseIsFound(t *testing.T) {
 			world(with("Ready", "False", "Refused", "the write was refused"), func(w *World) {
 				w.Budgets = []Budget{{"PodUnavailableBudget", "web", 0}, {"PodUnavailableBudget", "roomy", 2}, {"PodDisruptionBudget", "other", 0}}
 			}),
-			[]string{"PodUnavailableBudget web lets 0 more pods go out of service now."}, "as pods get ready again",
+			[]string{"PodUnavailableBudget web allows 0 more pods to become unavailable now."}, "when pods become ready",
 		},
 		{
 			"a budget that the operator names",
 			world(with("Ready", "False", "Blocked", "PodDisruptionBudget floor needs 4 pods"), func(w *World) {
 				w.Budgets = []Budget{{"PodDisruptionBudget", "floor", 1}}
 			}),
-			[]string{"PodDisruptionBudget floor lets 1 more pod go out of service now."}, "",
+			[]string{"PodDisruptionBudget floor allows 1 more pod to become unavailable now."}, "",
 		},
 		{
 			"pods without a node",
@@ -169,7 +169,7 @@ func TestEachCauseIsFound(t *testing.T) {
 				having("web-10", condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu")),
 				having("web-2", condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu")),
 			),
-			[]string{"2 pods (web-2, web-10): no node fits. The scheduler says: 0/3 nodes are available: 3 Insufficient cpu."}, "Free resources",
+			[]string{"2 pods (web-2, web-10): no node fits. The scheduler reports: 0/3 nodes are available: 3 Insufficient cpu."}, "Free resources",
 		},
 		{
 			"an image", world(having("web-1", waits("ImagePullBackOff", "")), having("web-2", waits("ErrImagePull", ""))),
@@ -183,41 +183,41 @@ func TestEachCauseIsFound(t *testing.T) {
 			"many pods that crash",
 			world(having("web-1", waits("CrashLoopBackOff", "")), having("web-2", waits("CrashLoopBackOff", "")),
 				having("web-3", waits("CrashLoopBackOff", "")), having("web-4", waits("CrashLoopBackOff", ""))),
-			[]string{"4 pods (web-1, web-2, web-3 and others): container main exits again and again."}, "kubectl logs --previous -c main POD",
+			[]string{"4 pods (web-1, web-2, web-3 and others): container main exits repeatedly."}, "kubectl logs --previous -c main POD",
 		},
 		{
 			"a missing ConfigMap", world(having("web-1", waits("CreateContainerConfigError", `configmap "a" not found`))),
-			[]string{`Pod web-1: container main cannot be configured: configmap "a" not found.`}, "Make the ConfigMap",
+			[]string{`Pod web-1: container main cannot be configured: configmap "a" not found.`}, "Create the missing ConfigMap",
 		},
 		{
 			"another word of the kubelet", world(having("web-1", waits("RunContainerError", ""))),
-			[]string{"Pod web-1: the kubelet of container main says RunContainerError: no more."}, "kubectl describe pod",
+			[]string{"Pod web-1: the kubelet, for container main, reports RunContainerError: no message."}, "kubectl describe pod",
 		},
 		{"a pod that starts", world(having("web-1", waits("ContainerCreating", ""))), nil, ""},
 		{
 			"a hook before an update",
 			world(having("web-1", in("PreparingUpdate")), func(w *World) { w.Set.Lifecycle.InPlaceUpdate = hook }),
-			[]string{"Pod web-1: hook inPlaceUpdate waits until label drained=no has gone."}, "answers the hook",
+			[]string{"Pod web-1: hook inPlaceUpdate waits until label drained=no is removed."}, "answers the hook",
 		},
 		{
 			"a hook after an update",
 			world(having("web-1", in("Updated")), func(w *World) { w.Set.Lifecycle.InPlaceUpdate = hook }),
-			[]string{"Pod web-1: hook inPlaceUpdate waits until label drained=no is back."}, "",
+			[]string{"Pod web-1: hook inPlaceUpdate waits until label drained=no is set again."}, "",
 		},
 		{
 			"a hook before deletion",
 			world(having("web-1", in("PreparingDelete")), func(w *World) { w.Set.Lifecycle.PreDelete = &workload.Hook{FinalizersHandler: []string{"a/b"}} }),
-			[]string{"Pod web-1: hook preDelete waits until finalizer a/b has gone."}, "",
+			[]string{"Pod web-1: hook preDelete waits until finalizer a/b is removed."}, "",
 		},
 		{
 			"a resize that the node puts off",
 			world(having("web-1", condition("PodResizePending", corev1.ConditionTrue, "Deferred", "no cpu"))),
-			[]string{"Pod web-1: the node node-1 has not given it its resources (Deferred): no cpu."}, "Request less",
+			[]string{"Pod web-1: node node-1 has not granted its new resources (Deferred): no cpu."}, "Request less",
 		},
 		{
 			"a resize that has failed",
 			world(having("web-1", condition("PodResizeInProgress", corev1.ConditionTrue, "Error", "it uses more"))),
-			[]string{"Pod web-1: the node node-1 has not given it its resources (Error): it uses more."}, "Request less",
+			[]string{"Pod web-1: node node-1 has not granted its new resources (Error): it uses more."}, "Request less",
 		},
 		{
 			"a resize that goes on",
@@ -226,11 +226,11 @@ func TestEachCauseIsFound(t *testing.T) {
 		},
 		{
 			"a pod that waits for a finalizer", world(having("web-1", ends(noon, "a/b"))),
-			[]string{"Pod web-1: it is being deleted and waits for finalizer a/b."}, "answers the finalizer",
+			[]string{"Pod web-1: it is being deleted and waits for finalizer a/b."}, "removes the finalizer",
 		},
 		{
 			"a pod that should have ended", world(having("web-1", ends(noon.Add(-time.Minute)))),
-			[]string{"Pod web-1: it should have ended by now; its node is node-1."}, "--force",
+			[]string{"Pod web-1: its grace period is over, and it still exists on node node-1."}, "--force",
 		},
 		{"a pod that ends", world(having("web-1", ends(noon.Add(-time.Second)))), nil, ""},
 		{
@@ -241,7 +241,7 @@ func TestEachCauseIsFound(t *testing.T) {
 			"a probe that fails", world(having("web-1", runs), warning("Pod", "web-1", "Unhealthy", "Readiness probe failed: 503")),
 			[]string{"Pod web-1: a probe fails: Readiness probe failed: 503."}, "kubectl logs",
 		},
-		{"a pod that is not ready", world(having("web-1", runs)), []string{"Pod web-1: it runs and is not ready yet."}, "readiness probe"},
+		{"a pod that is not ready", world(having("web-1", runs)), []string{"Pod web-1: it runs, but is not ready yet."}, "readiness probe"},
 		{
 			"a readiness gate",
 			world(having("web-1", runs, condition(corev1.ContainersReady, corev1.ConditionTrue, "", ""), func(p *corev1.Pod) {
@@ -251,20 +251,20 @@ func TestEachCauseIsFound(t *testing.T) {
 		},
 		{
 			"a set that is stalled", world(with("Stalled", "True", "InvalidSpec", "spec.x: wrong")),
-			[]string{"Its operator says InvalidSpec: spec.x: wrong."}, "Correct the field",
+			[]string{"Its operator reports InvalidSpec: spec.x: wrong."}, "Correct the field",
 		},
 		{
 			"a node agent that is missing", world(with("Ready", "False", "NodeAgentMissing", "pod web-1 waits")),
-			[]string{"Its operator says NodeAgentMissing: pod web-1 waits."}, "flotilla install daemon",
+			[]string{"Its operator reports NodeAgentMissing: pod web-1 waits."}, "flotilla install daemon",
 		},
 		{
 			"what the operator waits for is told only where nothing else is known",
 			world(with("Ready", "False", "MaxUnavailable", "pod web-1 waits"), having("web-2", runs)),
-			[]string{"Pod web-2: it runs and is not ready yet."}, "",
+			[]string{"Pod web-2: it runs, but is not ready yet."}, "",
 		},
 		{
 			"events", world(warning("Pod", "web-1", "FailedMount", "no volume"), warning("Pod", "web-2", "FailedMount", "no volume"), warning("CloneSet", "web", "Odd", "x")),
-			[]string{"An event of pod/web-1 says FailedMount: no volume.", "An event of cloneset/web says Odd: x."}, "",
+			[]string{"Event FailedMount of pod/web-1: no volume.", "Event Odd of cloneset/web: x."}, "",
 		},
 		{
 			"events of a set that is complete",
@@ -299,15 +299,15 @@ func TestExplanationsAreTold(t *testing.T) {
 		world World
 		want  string
 	}{
-		{done, "CloneSet web in namespace shop is Complete: all 5 pods are updated and available.\n\nNothing is in its way.\n"},
+		{done, "CloneSet web in namespace shop is Complete: all 5 pods are updated and available.\n\nNo problem found.\n"},
 		{
 			world(), "CloneSet web in namespace shop is Progressing: 2 of 5 pods updated, 4 of 5 available.\n\n" +
-				"Nothing that can be seen is in its way: it goes on by itself.\n",
+				"No problem found; the rollout is still in progress.\n",
 		},
 		{
 			world(having("web-1", runs), func(w *World) { w.Unread = []string{"nodes: forbidden"} }),
 			"CloneSet web in namespace shop is Progressing: 2 of 5 pods updated, 4 of 5 available.\n\n" +
-				"- Pod web-1: it runs and is not ready yet.\n  If that lasts, look at its readiness probe: kubectl describe pod.\n\nNot looked at: nodes: forbidden\n",
+				"- Pod web-1: it runs, but is not ready yet.\n  If this lasts, check its readiness probe: kubectl describe pod\n\nNot checked: nodes: forbidden\n",
 		},
 	} {
 		var out bytes.Buffer

@@ -87,8 +87,8 @@ func Explain(w World) Explanation {
 func deleted(w World) []Finding {
 	f := Finding{Why: "It is being deleted."}
 	if finalizers := w.Set.Finalizers(); len(finalizers) > 0 {
-		f.Why = fmt.Sprintf("It is being deleted, and waits for finalizer %s.", strings.Join(finalizers, ", "))
-		f.Help = "Look at the controllers that answer these finalizers."
+		f.Why = fmt.Sprintf("It is being deleted and waits for finalizer %s.", strings.Join(finalizers, ", "))
+		f.Help = "Check the controllers that remove these finalizers."
 	}
 	return []Finding{f}
 }
@@ -100,17 +100,17 @@ func unseen(w World) []Finding {
 	}
 	name := w.Set.Kind.Feature + "-manager"
 	f := Finding{
-		Why:  fmt.Sprintf("Its operator, %s, has not seen the latest edit.", name),
-		Help: "If that lasts, see whether the operator runs: flotilla status",
+		Why:  fmt.Sprintf("Its operator, %s, has not processed the latest change.", name),
+		Help: "If this lasts, check the operator: flotilla status",
 	}
 	switch m := w.Manager; {
 	case m == nil:
 	case m.Absent:
-		f.Help = fmt.Sprintf("There is no Deployment %s in namespace %s. Where nobody else looks after the kind: flotilla install %s",
+		f.Help = fmt.Sprintf("Deployment %s was not found in namespace %s. Unless another operator manages the kind: flotilla install %s",
 			m.Name, m.Namespace, w.Set.Kind.Feature)
 	case m.Ready == 0:
-		f.Why = fmt.Sprintf("Its operator does not run: no pod of Deployment %s in namespace %s is ready.", m.Name, m.Namespace)
-		f.Help = fmt.Sprintf("See why: kubectl -n %s describe deployment %s", m.Namespace, m.Name)
+		f.Why = fmt.Sprintf("Its operator is down: Deployment %s in namespace %s has no ready pod.", m.Name, m.Namespace)
+		f.Help = fmt.Sprintf("Find the cause: kubectl -n %s describe deployment %s", m.Namespace, m.Name)
 		f.Objects = []string{"deployment/" + m.Name}
 	}
 	return []Finding{f}
@@ -119,8 +119,8 @@ func unseen(w World) []Finding {
 func paused(w World) []Finding {
 	if left := w.Set.Old(); w.Set.Paused && left > 0 {
 		return []Finding{{
-			Why:  fmt.Sprintf("Its update is paused, and %s of an older revision.", count(left, "pod is", "pods are")),
-			Help: "To let it go on: flotilla rollout resume " + w.Set.String(),
+			Why:  fmt.Sprintf("Its update is paused, and %s at an older revision.", count(left, "pod stays", "pods stay")),
+			Help: "To continue: flotilla rollout resume " + w.Set.String(),
 		}}
 	}
 	return nil
@@ -134,15 +134,15 @@ func kept(w World) []Finding {
 		return nil
 	case w.Set.OnDelete:
 		return []Finding{{
-			Why:  fmt.Sprintf("Its strategy is OnDelete: %s of an older revision until somebody deletes them.", count(old, "pod stays", "pods stay")),
+			Why:  fmt.Sprintf("Its strategy is OnDelete: %s at an older revision until you delete them.", count(old, "pod stays", "pods stay")),
 			Help: "Delete these pods, or set spec.updateStrategy.type to RollingUpdate.",
 		}}
 	case w.Set.Target == workload.Unknown:
-		return []Finding{{Why: "Its update reaches the nodes that rollingUpdate.selector selects, and no others."}}
+		return []Finding{{Why: "Its update is limited to the nodes that match rollingUpdate.selector."}}
 	case w.Set.Target < w.Set.Wanted:
 		return []Finding{{
 			Why:  fmt.Sprintf("Its partition keeps %d of %d %s at an older revision.", w.Set.Wanted-w.Set.Target, w.Set.Wanted, w.Set.Kind.Pods),
-			Help: "Lower rollingUpdate.partition to go on; 0 updates all.",
+			Help: "To continue, lower rollingUpdate.partition; 0 updates all.",
 		}}
 	}
 	return nil
@@ -168,7 +168,7 @@ func waiting(w World) []Finding {
 }
 
 func say(c workload.Condition) Finding {
-	return Finding{Why: fmt.Sprintf("Its operator says %s: %s", c.Reason, sentence(c.Message)), Help: helpFor(c.Reason)}
+	return Finding{Why: fmt.Sprintf("Its operator reports %s: %s", c.Reason, sentence(c.Message)), Help: helpFor(c.Reason)}
 }
 
 // mostWarnings is how many events are told.
@@ -186,7 +186,7 @@ func recent(w World) []Finding {
 		seen[e.Reason] = true
 		object := strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
 		all = append(all, Finding{
-			Why:     fmt.Sprintf("An event of %s says %s: %s", object, e.Reason, sentence(e.Message)),
+			Why:     fmt.Sprintf("Event %[2]s of %[1]s: %[3]s", object, e.Reason, sentence(e.Message)),
 			Objects: []string{object},
 		})
 	}

@@ -77,15 +77,15 @@ func explainTrouble(s *workload.Set, t *workload.Trouble) Finding {
 	switch t.Reason {
 	case "Unschedulable":
 		return Finding{
-			Why:  "%s: no node fits. The scheduler says: " + sentence(t.Message),
-			Help: "Free resources or add nodes, or change requests, affinity, tolerations or claims of the template.",
+			Why:  "%s: no node fits. The scheduler reports: " + sentence(t.Message),
+			Help: "Free resources or add nodes, or change the requests, affinity, tolerations or PVCs of the template.",
 		}
 	case "SchedulingGated":
-		return Finding{Why: "%s: scheduling gates hold it back (spec.schedulingGates).", Help: "Look at the controller that removes these gates."}
+		return Finding{Why: "%s: it waits for its scheduling gates (spec.schedulingGates).", Help: "Check the controller that removes these gates."}
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
 		f := Finding{
 			Why:  fmt.Sprintf("%%s: the image %s of container %s cannot be pulled.", t.Image, t.Container),
-			Help: "Correct the image, its pull policy or the pull secrets, or go back: " + undo,
+			Help: "Correct the image, its pull policy or the pull secrets, or roll back: " + undo,
 		}
 		if t.Reason == "InvalidImageName" || t.Reason == "ErrImageNeverPull" {
 			f.Why = fmt.Sprintf("%%s: the image %s of container %s is not pulled (%s).", t.Image, t.Container, t.Reason)
@@ -93,18 +93,18 @@ func explainTrouble(s *workload.Set, t *workload.Trouble) Finding {
 		return f
 	case "CrashLoopBackOff":
 		return Finding{
-			Why:  fmt.Sprintf("%%s: container %s exits again and again.", t.Container),
-			Help: fmt.Sprintf("See why: kubectl logs --previous -c %s POD. Correct the template, or go back: %s", t.Container, undo),
+			Why:  fmt.Sprintf("%%s: container %s exits repeatedly.", t.Container),
+			Help: fmt.Sprintf("Find the cause: kubectl logs --previous -c %s POD. Correct the template, or roll back: %s", t.Container, undo),
 		}
 	case "CreateContainerConfigError":
 		return Finding{
 			Why:  fmt.Sprintf("%%s: container %s cannot be configured: %s", t.Container, sentence(t.Message)),
-			Help: "Make the ConfigMap, the Secret or the key that is missing, or correct the template.",
+			Help: "Create the missing ConfigMap, Secret or key, or correct the template.",
 		}
 	}
 	return Finding{
-		Why:  fmt.Sprintf("%%s: %s says %s: %s", cmp.Or(containerName(t.Container), "the scheduler"), t.Reason, cmp.Or(sentence(t.Message), "no more.")),
-		Help: "See more: kubectl describe pod",
+		Why:  fmt.Sprintf("%%s: %s reports %s: %s", cmp.Or(containerName(t.Container), "the scheduler"), t.Reason, cmp.Or(sentence(t.Message), "no message.")),
+		Help: "For details: kubectl describe pod",
 	}
 }
 
@@ -112,30 +112,30 @@ func containerName(name string) string {
 	if name == "" {
 		return ""
 	}
-	return "the kubelet of container " + name
+	return "the kubelet, for container " + name + ","
 }
 
 // held tells of pods that hooks hold.
 func held(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		var hook *workload.Hook
-		name, until := "", "has gone"
+		name, until := "", "is removed"
 		switch workload.LifecycleOf(pod) {
 		case workload.PreparingDelete:
 			hook, name = w.Set.Lifecycle.PreDelete, "preDelete"
 		case workload.PreparingUpdate:
 			hook, name = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate"
 		case workload.Updated:
-			hook, name, until = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate", "is back"
+			hook, name, until = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate", "is set again"
 		case workload.PreparingNormal:
-			hook, name, until = w.Set.Lifecycle.PreNormal, "preNormal", "is there"
+			hook, name, until = w.Set.Lifecycle.PreNormal, "preNormal", "is set"
 		}
 		if hook == nil {
 			return nil
 		}
 		return &Finding{
 			Why:  fmt.Sprintf("%%s: hook %s waits until %s %s.", name, hook, until),
-			Help: "Look at the controller that answers the hook.",
+			Help: "Check the controller that answers the hook.",
 		}
 	})
 }
@@ -151,7 +151,7 @@ func resizing(w World) []Finding {
 			return nil
 		}
 		return &Finding{
-			Why:  fmt.Sprintf("%%s: the node %s has not given it its resources (%s): %s", pod.Spec.NodeName, c.Reason, cmp.Or(sentence(c.Message), "it says no more.")),
+			Why:  fmt.Sprintf("%%s: node %s has not granted its new resources (%s): %s", pod.Spec.NodeName, c.Reason, cmp.Or(sentence(c.Message), "no message.")),
 			Help: helpFor("Resize"),
 		}
 	})
@@ -169,15 +169,15 @@ func ending(w World) []Finding {
 		if len(pod.Finalizers) > 0 {
 			return &Finding{
 				Why:  fmt.Sprintf("%%s: it is being deleted and waits for finalizer %s.", strings.Join(pod.Finalizers, ", ")),
-				Help: "Look at the controller that answers the finalizer.",
+				Help: "Check the controller that removes the finalizer.",
 			}
 		}
 		if w.Now.Before(pod.DeletionTimestamp.Add(patience)) {
 			return nil
 		}
 		return &Finding{
-			Why:  fmt.Sprintf("%%s: it should have ended by now; its node is %s.", pod.Spec.NodeName),
-			Help: "Look at the node. If it is gone for good, delete the pod with --force.",
+			Why:  fmt.Sprintf("%%s: its grace period is over, and it still exists on node %s.", pod.Spec.NodeName),
+			Help: "Check the node. If it is gone forever, delete the pod with --force.",
 		}
 	})
 }
@@ -191,7 +191,7 @@ func onLostNodes(w World) []Finding {
 		}
 		return &Finding{
 			Why:  fmt.Sprintf("%%s: node %s is not Ready: %s", pod.Spec.NodeName, cmp.Or(sentence(lost.Message), lost.Reason)),
-			Help: "Look at the node: kubectl describe node " + pod.Spec.NodeName,
+			Help: "Check the node: kubectl describe node " + pod.Spec.NodeName,
 		}
 	})
 }
@@ -219,15 +219,15 @@ func notReady(w World) []Finding {
 		if gate := closedGate(pod); gate != "" {
 			return &Finding{
 				Why:  fmt.Sprintf("%%s: readiness gate %s is not True.", gate),
-				Help: "Look at the controller that sets this condition of the pod.",
+				Help: "Check the controller that sets this condition of the pod.",
 			}
 		}
 		for i := range w.Warnings {
 			if e := &w.Warnings[i]; e.InvolvedObject.Name == pod.Name && e.Reason == "Unhealthy" {
-				return &Finding{Why: "%s: a probe fails: " + sentence(e.Message), Help: "See why: kubectl logs. Correct the program, or the probe."}
+				return &Finding{Why: "%s: a probe fails: " + sentence(e.Message), Help: "Find the cause: kubectl logs. Correct the program or the probe."}
 			}
 		}
-		return &Finding{Why: "%s: it runs and is not ready yet.", Help: "If that lasts, look at its readiness probe: kubectl describe pod."}
+		return &Finding{Why: "%s: it runs, but is not ready yet.", Help: "If this lasts, check its readiness probe: kubectl describe pod"}
 	})
 }
 

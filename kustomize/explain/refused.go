@@ -35,7 +35,7 @@ func quotas(w World, texts []string) []Finding {
 		}
 		all = append(all, Finding{
 			Why:     fmt.Sprintf("ResourceQuota %s refuses pods: %s.", q.Name, used(q)),
-			Help:    "Raise the quota, or request less. What was refused is tried again by itself.",
+			Help:    "Raise the quota, or request less. The operator tries the write again.",
 			Objects: []string{"resourcequota/" + q.Name},
 		})
 	}
@@ -59,7 +59,7 @@ func used(q *corev1.ResourceQuota) string {
 	if all := append(full, rest...); len(all) > 0 {
 		return strings.Join(all, ", ")
 	}
-	return "its status tells no numbers yet"
+	return "its status has no numbers yet"
 }
 
 func budgets(w World, texts []string) []Finding {
@@ -70,8 +70,8 @@ func budgets(w World, texts []string) []Finding {
 			continue
 		}
 		all = append(all, Finding{
-			Why:     fmt.Sprintf("%s %s lets %s go out of service now.", b.Kind, b.Name, count(b.Allowed, "more pod", "more pods")),
-			Help:    "It grants more as pods get ready again; look at those that are not, or change the budget.",
+			Why:     fmt.Sprintf("%s %s allows %s to become unavailable now.", b.Kind, b.Name, count(b.Allowed, "more pod", "more pods")),
+			Help:    "It allows more when pods become ready. Check the pods that are not ready, or change the budget.",
 			Objects: []string{strings.ToLower(b.Kind) + "/" + b.Name},
 		})
 	}

@@ -22,7 +22,7 @@ func TestTheDoctorFindsBudgetsThatProtectNothing(t *testing.T) {
 		budget("a", "Forbidden", "True"), budget("b", "NotServed", "True"), budget("c", "NoScale", "True"), budget("d", "Forbidden", "False"), {},
 	})
 	assert.Equal(t, []Finding{
-		{About: "budget", Trouble: "PodUnavailableBudget shop/a: the budget has no effect", Help: "Grant the account budget-manager get, list and watch of kind Crew, and get of its scale."},
+		{About: "budget", Trouble: "PodUnavailableBudget shop/a: the budget has no effect", Help: "Grant ServiceAccount budget-manager the permissions get, list and watch for kind Crew, and get for its scale subresource."},
 		{About: "budget", Trouble: "PodUnavailableBudget shop/b: the budget has no effect", Help: "Install the CRD of kind Crew, or correct spec.targetRef of the budget."},
 	}, found)
 }

@@ -25,7 +25,7 @@ func certificates(report *Report, now time.Time) []Finding {
 			if trouble := judgeBundle(bundle, now); trouble != "" {
 				findings = append(findings, Finding{
 					About: report.Feature, Trouble: apply.Describe(live) + ": " + trouble,
-					Help: "The manager writes it; its log says why it does not, or cert-manager's where that one does.",
+					Help: "The operator writes the CA bundle: check its log. With component certmanager, check the log of cert-manager.",
 				})
 				break
 			}
@@ -58,9 +58,9 @@ func judgeBundle(encoded string, now time.Time) string {
 	}
 	switch {
 	case latest.IsZero():
-		return "its CA bundle holds no certificate"
+		return "its CA bundle has no certificate"
 	case latest.Before(now):
-		return fmt.Sprintf("its CA has ended at %s", latest.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("its CA expired at %s", latest.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

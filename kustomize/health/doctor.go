@@ -37,13 +37,13 @@ func NewDoctorCommand(flags genericclioptions.RESTClientGetter, streams generici
 	var output string
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is wrong with this installation",
-		Long: `Say what is wrong with the installed operators and what helps: managers, webhooks and their certificates, rights,
-versions that do not fit, and kinds that somebody else looks after too. Webhooks are called by dry runs; nothing is
-written. The exit code is 3 when something is wrong.`,
+		Short: "Find faults of the installation",
+		Long: `Show faults of the installed operators and their remedies: managers, webhooks, certificates, permissions, versions, and
+kinds that another controller also manages. Webhooks are called with dry runs; the command only reads. The exit code is 3
+if there is a fault.`,
 		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := cli.CheckOutput(output); err != nil {
 				return err
 			}
 			cluster, err := apply.Connect(flags)
@@ -63,7 +63,7 @@ written. The exit code is 3 when something is wrong.`,
 			return nil
 		},
 	}
-	addOutput(command, &output)
+	cli.AddOutput(command.Flags(), &output)
 	return command
 }
 
@@ -83,11 +83,11 @@ func tell(seen surroundings) func(io.Writer, []Finding) {
 		switch {
 		case len(findings) > 0:
 		case seen.installed == 0 && seen.openKruise:
-			fmt.Fprintln(out, "no operator is installed, and OpenKruise is: to take its kinds over, begin with flotilla takeover all --dry-run")
+			fmt.Fprintln(out, "no operator is installed, but OpenKruise is. To take over its kinds, begin with: flotilla takeover all --dry-run")
 		case seen.installed == 0:
-			fmt.Fprintln(out, "no operator is installed: flotilla install all, or those that you need")
+			fmt.Fprintln(out, "no operator is installed. To install all features: flotilla install all")
 		default:
-			fmt.Fprintln(out, "nothing is wrong with what is installed")
+			fmt.Fprintln(out, "no problem found")
 		}
 		fmt.Fprint(out, seen.takenOver)
 		for _, finding := range findings {
@@ -153,8 +153,8 @@ func changingHands(report *Report, presence openkruise.Presence) []Finding {
 		return []Finding{{About: report.Feature, Trouble: report.Takeover, Help: report.handover.Help()}}
 	case report.TakenOver != "" && !presence.There() && report.handover.From == openkruise.Default():
 		return []Finding{{
-			About: report.Feature, Trouble: "it was taken over from OpenKruise, which is gone, and the takeover has not been ended",
-			Help: "End the takeover: " + report.handover.Finish(),
+			About: report.Feature, Trouble: "it was taken over from OpenKruise. OpenKruise is gone, but the takeover is not finished",
+			Help: "Finish the takeover: " + report.handover.Finish(),
 		}}
 	}
 	return nil
@@ -177,16 +177,16 @@ func faults(report *Report) []Finding {
 		case strings.HasSuffix(fault, noLeader):
 			help = leaderHelp(report.Feature)
 		case name != "" && strings.Contains(fault, "forbidden"):
-			help = "Its pods are refused: look at quotas, LimitRanges, pod security labels and webhooks of namespace " + install.Namespace
+			help = "The creation of its pods is rejected: check quotas, LimitRanges, pod security labels and webhooks of namespace " + install.Namespace
 		case name != "":
-			help = "Look at its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/name=" + name
+			help = "Check its pods: kubectl -n " + install.Namespace + " describe pods -l app.kubernetes.io/name=" + name
 		}
 		findings = append(findings, Finding{About: report.Feature, Trouble: fault, Help: help})
 	}
 	if len(untrusted) > 0 {
 		findings = append(findings, Finding{
 			About: report.Feature, Trouble: summary(untrusted),
-			Help: "Its manager writes it; what keeps it from that is in its log: kubectl -n " + install.Namespace +
+			Help: "The operator writes the CA. Find the cause in its log: kubectl -n " + install.Namespace +
 				" logs deployment/" + report.Feature + "-manager",
 		})
 	}
@@ -215,8 +215,8 @@ func rights(report *Report) []Finding {
 		for _, field := range []string{"rules", "subjects", "roleRef"} {
 			if want, has := wanted.Object[field]; has && !covers(live.Object[field], want) {
 				findings = append(findings, Finding{
-					About: report.Feature, Trouble: apply.Describe(wanted) + " has not the " + field + " of the manifests",
-					Help: "See what differs: flotilla install " + report.Feature + " --diff",
+					About: report.Feature, Trouble: "field " + field + " of " + apply.Describe(wanted) + " differs from the manifests",
+					Help: "Show the difference: flotilla install " + report.Feature + " --diff",
 				})
 			}
 		}
@@ -268,7 +268,7 @@ func skew(reports []*Report) []Finding {
 		}
 		findings = append(findings, Finding{
 			About: "cluster", Trouble: "managers have different minor versions: " + strings.Join(parts, ", "),
-			Help: "They work beside each other; upgrade the older ones when you can.",
+			Help: "They work together; upgrade the older ones when you can.",
 		})
 	}
 	for _, report := range reports {
@@ -281,7 +281,7 @@ func skew(reports []*Report) []Finding {
 		if report.Newer {
 			findings = append(findings, Finding{
 				About: report.Feature, Trouble: "version " + report.Version + " is newer than this command, which has " + report.Available,
-				Help: "Use the command of " + report.Version + "; this one would put older manifests over it.",
+				Help: "Use the command of " + report.Version + ". This one would install older manifests.",
 			})
 		}
 	}

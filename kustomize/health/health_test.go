@@ -111,7 +111,7 @@ func TestDoctorFinds(t *testing.T) {
 				rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
 				role.Object["rules"] = rules[1:]
 			},
-			[]string{"ClusterRole spread-manager has not the rules of the manifests"},
+			[]string{"field rules of ClusterRole spread-manager differs from the manifests"},
 		},
 		{
 			"a role with more rules",
@@ -142,7 +142,7 @@ func TestDoctorFinds(t *testing.T) {
 				crd := live["CustomResourceDefinition workloadspreads.apps.kruise.io"]
 				require.NoError(t, unstructured.SetNestedField(crd.Object, "kruise-webhook-service", "spec", "conversion", "webhook", "clientConfig", "service", "name"))
 			},
-			[]string{"somebody else looks after workloadspreads.apps.kruise.io too: their CRD is converted by Service kruise-webhook-service"},
+			[]string{"another controller also manages workloadspreads.apps.kruise.io: their CRD is converted by Service kruise-webhook-service"},
 		},
 	}
 	for _, c := range cases {
@@ -169,9 +169,9 @@ func TestCertificatesThatHaveEnded(t *testing.T) {
 	findings := certificates(report, time.Unix(0, 0).Add(2*time.Hour))
 
 	require.Len(t, findings, 3, "two configurations and a CRD")
-	assert.Contains(t, findings[0].Trouble, "its CA has ended at 1970-01-01T01:00:00Z")
+	assert.Contains(t, findings[0].Trouble, "its CA expired at 1970-01-01T01:00:00Z")
 	assert.Equal(t, "its CA bundle cannot be read", judgeBundle("?", time.Unix(0, 0)))
-	assert.Equal(t, "its CA bundle holds no certificate", judgeBundle("YQ==", time.Unix(0, 0)))
+	assert.Equal(t, "its CA bundle has no certificate", judgeBundle("YQ==", time.Unix(0, 0)))
 }
 
 func TestWebhooksOfAnotherOperator(t *testing.T) {
@@ -194,7 +194,7 @@ func TestWebhooksOfAnotherOperator(t *testing.T) {
 	})
 
 	require.Len(t, findings, 1)
-	assert.Equal(t, "somebody else looks after workloadspreads.apps.kruise.io too: MutatingWebhookConfiguration "+
+	assert.Equal(t, "another controller also manages workloadspreads.apps.kruise.io: MutatingWebhookConfiguration "+
 		"kruise-mutating-webhook-configuration sends them to Service kruise-webhook-service", findings[0].Trouble)
 }
 
@@ -219,9 +219,9 @@ func TestStatusIsATable(t *testing.T) {
 	assert.Equal(t, "FEATURE   VERSION   HEALTH          MESSAGE\n"+
 		"budget    -         not installed   \n"+
 		"jobs      v0.0.9    healthy         out of date: this command installs v0.1.0\n"+
-		"spread    v0.1.0    ill             Service a is missing, and 2 more\n", out.String())
+		"spread    v0.1.0    unhealthy       Service a is missing, and 2 more\n", out.String())
 	err := ill(reports)
-	require.ErrorContains(t, err, "not healthy: spread;")
+	require.ErrorContains(t, err, "unhealthy: spread;")
 	assert.Equal(t, cli.NotSo, cli.CodeOf(err))
 	require.NoError(t, ill(reports[:2]))
 }
@@ -266,11 +266,11 @@ func TestWhatDoesNotWorkComesFirst(t *testing.T) {
 	assert.Equal(t, []Finding{
 		{
 			About: "jobs", Trouble: "Deployment flotilla-system/jobs-manager 0 of 1 pods are updated",
-			Help: "Look at its pods: kubectl -n flotilla-system describe pods -l app.kubernetes.io/name=jobs-manager",
+			Help: "Check its pods: kubectl -n flotilla-system describe pods -l app.kubernetes.io/name=jobs-manager",
 		},
 		{
 			About: "jobs", Trouble: "CustomResourceDefinition advancedcronjobs.apps.kruise.io has no CA yet, and 3 more",
-			Help: "Its manager writes it; what keeps it from that is in its log: kubectl -n flotilla-system logs deployment/jobs-manager",
+			Help: "The operator writes the CA. Find the cause in its log: kubectl -n flotilla-system logs deployment/jobs-manager",
 		},
 	}, found)
 	assert.Equal(t, "Deployment flotilla-system/jobs-manager 0 of 1 pods are updated, and 4 more", summary(report.Faults))
@@ -282,15 +282,15 @@ func TestATakeoverIsTheHelp(t *testing.T) {
 		delete(live, "ValidatingWebhookConfiguration jobs-validating")
 	})
 	assert.Equal(t, "Install it again: flotilla install jobs", faults(report)[0].Help)
-	report.Takeover = "its takeover from OpenKruise has begun and not ended"
+	report.Takeover = "its takeover from OpenKruise was interrupted"
 	assert.Equal(t, []Finding{{About: "jobs", Trouble: "ValidatingWebhookConfiguration jobs-validating is missing"}}, faults(report))
 }
 
 func TestTheDoctorOfNothing(t *testing.T) {
 	for seen, want := range map[surroundings]string{
-		{}:                 "no operator is installed: flotilla install all, or those that you need\n",
-		{openKruise: true}: "no operator is installed, and OpenKruise is: to take its kinds over, begin with flotilla takeover all --dry-run\n",
-		{installed: 1}:     "nothing is wrong with what is installed\n",
+		{}:                 "no operator is installed. To install all features: flotilla install all\n",
+		{openKruise: true}: "no operator is installed, but OpenKruise is. To take over its kinds, begin with: flotilla takeover all --dry-run\n",
+		{installed: 1}:     "no problem found\n",
 	} {
 		var out bytes.Buffer
 		tell(seen)(&out, nil)
@@ -319,27 +319,27 @@ func TestWhoElseHasAFeatureIsTold(t *testing.T) {
 	manager := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment"}}
 	assert.NotEmpty(t, report.besideOpenKruise(openkruise.Presence{Deployments: []*unstructured.Unstructured{manager}}))
 	var out bytes.Buffer
-	table(&out, []*Report{{Feature: "spread", OpenKruise: "OpenKruise looks after its kinds"}})
-	assert.Contains(t, out.String(), "not installed   OpenKruise looks after its kinds\n")
+	table(&out, []*Report{{Feature: "spread", OpenKruise: "OpenKruise manages its kinds"}})
+	assert.Contains(t, out.String(), "not installed   OpenKruise manages its kinds\n")
 }
 
 // A feature that was taken over is told with the ways on; OpenKruise that has gone is a finding.
 func TestWhatWasTakenOverIsTold(t *testing.T) {
 	handover := openkruise.Handover{Feature: "spread", Direction: openkruise.Over, From: openkruise.Default()}
 	report := &Report{Feature: "spread", Installed: true, Healthy: true, Version: "v1.0.0", handover: &handover, TakenOver: handover.State()}
-	const state = "taken over from OpenKruise; back: flotilla takeover spread --undo; for good: flotilla takeover --finish spread\n"
+	const state = "taken over from OpenKruise; to go back: flotilla takeover spread --undo; to finish: flotilla takeover --finish spread\n"
 	var out bytes.Buffer
 	table(&out, []*Report{report})
 	assert.Contains(t, out.String(), "healthy   "+state)
 
 	out.Reset()
 	tell(surroundings{installed: 1, takenOver: "spread: " + report.TakenOver + "\n"})(&out, nil)
-	assert.Equal(t, "nothing is wrong with what is installed\nspread: "+state, out.String())
+	assert.Equal(t, "no problem found\nspread: "+state, out.String())
 
 	there := openkruise.Presence{Configurations: openkruise.Configurations()}
 	assert.Empty(t, changingHands(report, there))
 	assert.Equal(t, []Finding{{
-		About: "spread", Trouble: "it was taken over from OpenKruise, which is gone, and the takeover has not been ended",
-		Help: "End the takeover: flotilla takeover --finish spread",
+		About: "spread", Trouble: "it was taken over from OpenKruise. OpenKruise is gone, but the takeover is not finished",
+		Help: "Finish the takeover: flotilla takeover --finish spread",
 	}}, changingHands(report, openkruise.Presence{}))
 }

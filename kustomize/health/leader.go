@@ -72,7 +72,7 @@ func leaderless(lease, live, manager *unstructured.Unstructured, now time.Time) 
 	if age <= leaderPatience {
 		return ""
 	}
-	return fmt.Sprintf("%s has no leader: nobody has held Lease %s/%s for %s, and %s",
+	return fmt.Sprintf("%s has no leader: Lease %s/%s has had no holder for %s, and %s",
 		apply.Describe(manager), lease.GetNamespace(), lease.GetName(), age.Truncate(time.Second), noLeader)
 }
 
@@ -92,6 +92,6 @@ func availableSince(deployment *unstructured.Unstructured) (since time.Time, ava
 
 // leaderHelp is what helps a manager without a leader.
 func leaderHelp(feature string) string {
-	return "A permission that is lacking, named here or in its log, or a kind that is not served keeps it from leading: kubectl -n " +
+	return "The usual causes are a missing permission, or a kind that is not served. doctor or its log names it: kubectl -n " +
 		install.Namespace + " logs deployment/" + feature + "-manager"
 }

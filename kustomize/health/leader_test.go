@@ -26,7 +26,7 @@ func TestAManagerWithoutALeaderIsIll(t *testing.T) {
 		live.Object["spec"] = map[string]any{"holderIdentity": "", "renewTime": start.Add(after).Format("2006-01-02T15:04:05.000000Z07:00")}
 		return live
 	}
-	const ill = "Deployment flotilla-system/spread-manager has no leader: nobody has held Lease flotilla-system/spread-manager for "
+	const ill = "Deployment flotilla-system/spread-manager has no leader: Lease flotilla-system/spread-manager has had no holder for "
 	for name, c := range map[string]struct {
 		live *unstructured.Unstructured
 		now  time.Duration

@@ -62,18 +62,18 @@ func beside(report *Report, presence openkruise.Presence, findings []Finding) []
 		return findings
 	}
 	if len(findings) == 0 {
-		findings = []Finding{{About: report.Feature, Trouble: "OpenKruise looks after its kinds too: " + how}}
+		findings = []Finding{{About: report.Feature, Trouble: "OpenKruise also manages its kinds: " + how}}
 	}
 	for i := range findings {
-		findings[i].Help = "Two controllers undo each other's work. Take the kinds over: flotilla takeover " + report.Feature
+		findings[i].Help = "Two controllers revert the changes of each other. Take over the kinds: flotilla takeover " + report.Feature
 	}
 	return findings
 }
 
 func second(report *Report, resource schema.GroupVersionResource, how string) Finding {
 	return Finding{
-		About: report.Feature, Trouble: fmt.Sprintf("somebody else looks after %s too: %s", resource.GroupResource(), how),
-		Help: "A kind has one controller: remove the other one, or make it leave this kind alone.",
+		About: report.Feature, Trouble: fmt.Sprintf("another controller also manages %s: %s", resource.GroupResource(), how),
+		Help: "A kind must have one controller: remove the other one, or exclude this kind from it.",
 	}
 }
 

@@ -26,7 +26,7 @@ func NewStatusCommand(flags genericclioptions.RESTClientGetter, streams generici
 	return reporter(&cobra.Command{
 		Use:   "status",
 		Short: "Show which operators are installed, healthy and out of date",
-		Long:  "Show which operators are installed, healthy and out of date. The exit code is 3 when one that is installed is ill.",
+		Long:  "Show which operators are installed, healthy and out of date. The exit code is 3 if an installed operator is unhealthy.",
 	}, flags, func(output string, reports []*Report) error {
 		if err := write(streams.Out, output, reports, table); err != nil {
 			return err
@@ -40,7 +40,7 @@ func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, 
 	var output string
 	command.Args = cli.Arguments(cobra.NoArgs)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := checkOutput(output); err != nil {
+		if err := cli.CheckOutput(output); err != nil {
 			return err
 		}
 		cluster, err := apply.Connect(flags)
@@ -60,19 +60,8 @@ func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, 
 		}
 		return tell(output, reports)
 	}
-	addOutput(command, &output)
+	cli.AddOutput(command.Flags(), &output)
 	return command
-}
-
-func addOutput(command *cobra.Command, output *string) {
-	command.Flags().StringVarP(output, "output", "o", "", `"json" for programs.`)
-}
-
-func checkOutput(output string) error {
-	if output != "" && output != "json" {
-		return cli.MisuseErrorf("-o %s: there is json", output)
-	}
-	return nil
 }
 
 // write prints values as JSON or by a function for people.
@@ -84,7 +73,7 @@ func write[T any](out io.Writer, output string, values T, people func(io.Writer,
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(values); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+		return fmt.Errorf("print JSON: %w", err)
 	}
 	return nil
 }
@@ -115,7 +104,7 @@ func observeAll(ctx context.Context, cluster *apply.Cluster, presence openkruise
 			report.handover, report.Takeover, report.TakenOver = &handover, handover.Trouble(), handover.State()
 		}
 		if !report.Installed && report.besideOpenKruise(presence) != "" {
-			report.OpenKruise = "OpenKruise looks after its kinds: " + openkruise.InsteadOf(feature.Name)
+			report.OpenKruise = "OpenKruise manages its kinds: " + openkruise.InsteadOf(feature.Name)
 		}
 		reports = append(reports, report)
 	}
@@ -131,7 +120,7 @@ func ill(reports []*Report) error {
 		}
 	}
 	if len(names) > 0 {
-		return cli.NoErrorf("not healthy: %s; flotilla doctor says more", strings.Join(names, ", "))
+		return cli.NoErrorf("unhealthy: %s; for details: flotilla doctor", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -144,7 +133,7 @@ func table(out io.Writer, reports []*Report) {
 		if report.Installed {
 			version, health = report.Version, "healthy"
 			if !report.Healthy {
-				health, message = "ill", summary(report.Faults)
+				health, message = "unhealthy", summary(report.Faults)
 			} else if report.OutOfDate {
 				message = "out of date: this command installs " + report.Available
 			} else if report.Newer {

@@ -40,10 +40,10 @@ func (i *installer) admit(ctx context.Context, cluster *apply.Cluster, parts []p
 		}
 		step := stepOf(live, p.objects)
 		if step.skips() {
-			fmt.Fprintf(i.streams.Out, "%s: from %s to %s skips minor versions; upgrades are tested from one to the next\n", p.name, step.from, step.to)
+			fmt.Fprintf(i.streams.Out, "%s: the upgrade from %s to %s skips minor versions; only upgrades to the next minor version are tested\n", p.name, step.from, step.to)
 		}
 		if step.down() && !i.downgrade && !i.diff {
-			faults = append(faults, fmt.Errorf("%s %s is installed, and this is %s: fields that its CRDs lack would be dropped from objects; "+
+			faults = append(faults, fmt.Errorf("%s %s is installed, and this command has %s: objects would lose the fields that are not in its CRDs; "+
 				"use the command of %[2]s, or --allow-downgrade", p.name, step.from, step.to))
 		}
 	}
@@ -117,6 +117,6 @@ func refuseTaken(presence openkruise.Presence, feature string) error {
 	if !taken || !presence.There() {
 		return nil
 	}
-	return fmt.Errorf("%s was taken over from OpenKruise, which is kept from its kinds: nobody would look after them; give it back, which "+
-		"removes the operator: %s", feature, handover.Undo())
+	return fmt.Errorf("%s was taken over from OpenKruise: without the operator, its kinds have no controller. To give it back and "+
+		"remove the operator: %s", feature, handover.Undo())
 }

@@ -64,16 +64,16 @@ func (u *uninstaller) tellHeld(ctx context.Context, cluster *apply.Cluster, feat
 		resource := ResourceOf(crd)
 		list, err := cluster.List(ctx, resource, "", "")
 		if err != nil {
-			fmt.Fprintf(u.streams.Out, "%s: whether the operator holds objects is not known: %s\n", resource.GroupResource(), err)
+			fmt.Fprintf(u.streams.Out, "%s: finalizers of its objects cannot be checked: %s\n", resource.GroupResource(), err)
 			continue
 		}
 		found := heldOf(resource.GroupResource(), list)
 		switch {
 		case len(found.names) == 0:
 		case !u.crds:
-			fmt.Fprintf(u.streams.Out, "%s. To delete them, or their namespace, waits until an operator is there again\n", found)
+			fmt.Fprintf(u.streams.Out, "%s. Until the operator is installed again, the deletion of these objects and of their namespaces waits\n", found)
 		case !works:
-			faults = append(faults, fmt.Errorf("%s. No manager of %s is available, and their deletion would not end: flotilla install %[2]s first, "+
+			faults = append(faults, fmt.Errorf("%s. Their deletion would wait forever, because operator %s is not available: run flotilla install %[2]s first, "+
 				"or remove the finalizers", found, feature.Name))
 		}
 	}

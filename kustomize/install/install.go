@@ -37,15 +37,14 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 	command := &cobra.Command{
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
-		Long: `Install or upgrade operators, each by itself: its namespace, CRDs, rights, manager and webhooks, in this order, and wait
-for each. Settings are remembered: if you omit --registry, --version, --component, --feature-gates or --only-namespace, the values of the
+		Long: `Install or upgrade operators, one after the other: namespace, CRDs, permissions, manager and webhooks, in this order.
+The command waits for each of these stages. Settings are remembered: if you omit --registry, --version, --component, --feature-gates or --only-namespace, the values of the
 last install are used. --defaults discards them. Objects that an earlier install applied and these manifests no longer contain
 are deleted, except CRDs and namespaces.
 
-Install refuses to put a second controller beside OpenKruise's manager, for which there is "flotilla takeover", and to put
-older manifests over newer ones.
+The command refuses to run if OpenKruise manages the kinds (use "flotilla takeover"), or if a newer version is installed.
 
-"all" stands for every feature. No pod of any workload is touched.`,
+"all" means every feature. Pods of workloads stay unchanged.`,
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
   flotilla install all --component highavailability,prometheus
   flotilla install jobs --feature-gates SidecarTerminator=true --diff
@@ -60,7 +59,7 @@ older manifests over newer ones.
 			}
 			for _, flag := range []string{"registry", "only-namespace", "image-pull-secret"} {
 				if given := command.Flags().Lookup(flag); given.Changed && given.Value.String() == "" {
-					return cli.MisuseErrorf("--%s is empty: to set it back, give --defaults and all that is to stay", flag)
+					return cli.MisuseErrorf("--%s must not be empty. To reset it, run with --defaults and repeat the settings you want to keep", flag)
 				}
 			}
 			i.settings, err = Read(features, choices)
@@ -68,21 +67,21 @@ older manifests over newer ones.
 				return err
 			}
 			if i.dryRun != dryRunNone && i.dryRun != dryRunClient && i.dryRun != dryRunServer {
-				return cli.MisuseErrorf("--dry-run=%s: there are none, client and server", i.dryRun)
+				return cli.MisuseErrorf("invalid --dry-run %q: use none, client or server", i.dryRun)
 			}
 			return i.run(command.Context(), flags, features)
 		},
 	}
 	set := command.Flags()
 	choices.AddTo(set)
-	set.BoolVar(&i.defaults, "defaults", false, "Forget what earlier installs of the features chose.")
-	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `"client" prints the manifests for these flags alone; "server" asks the cluster and writes nothing.`)
-	set.BoolVar(&i.diff, "diff", false, "Show what would change and write nothing; the exit code is 3 when something would.")
-	set.BoolVar(&i.force, "force-conflicts", false, "Take over fields that somebody else has set, such as kubectl.")
-	set.BoolVar(&i.downgrade, "allow-downgrade", false, "Install manifests that are older than what is installed.")
-	set.BoolVar(&i.prune, "prune", true, "Delete what earlier installs applied and these manifests have no longer; never CRDs and namespaces.")
-	set.BoolVar(&i.wait, "wait", true, "Wait until what is installed does its work.")
-	set.DurationVar(&i.timeout, "timeout", patience, "How long to wait for each stage.")
+	set.BoolVar(&i.defaults, "defaults", false, "discard the settings of earlier installs")
+	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `none, client or server: "client" prints the manifests for these flags alone, "server" checks them against the cluster without a write`)
+	set.BoolVar(&i.diff, "diff", false, "show the changes without applying them; the exit code is 3 if there are any")
+	set.BoolVar(&i.force, "force-conflicts", false, "overwrite fields that another tool has set, such as kubectl")
+	set.BoolVar(&i.downgrade, "allow-downgrade", false, "install manifests that are older than the installed ones")
+	set.BoolVar(&i.prune, "prune", true, "delete objects of earlier installs that the manifests no longer contain, except CRDs and namespaces")
+	set.BoolVar(&i.wait, "wait", true, "wait until the operators are ready")
+	set.DurationVar(&i.timeout, "timeout", patience, "time limit of each stage")
 	set.Lookup("dry-run").NoOptDefVal = dryRunServer
 	return command
 }
@@ -100,7 +99,7 @@ func Features(_ *cobra.Command, names []string) error {
 	for _, feature := range features {
 		known = append(known, feature.Name)
 	}
-	return fmt.Errorf("name a feature: %s, or %s for every one", strings.Join(known, ", "), catalog.All)
+	return fmt.Errorf("name a feature: %s, or %s for all of them", strings.Join(known, ", "), catalog.All)
 }
 
 // completeFeatures offers the features that are not named yet.
@@ -335,7 +334,7 @@ func result(changed, all int, dryRun string) string {
 		return fmt.Sprintf("%d of %d objects would change", changed, all)
 	}
 	if changed == 0 {
-		return "nothing to change"
+		return "no changes"
 	}
 	return fmt.Sprintf("%d of %d objects changed", changed, all)
 }
@@ -374,7 +373,7 @@ func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects
 	if differs > 0 {
 		return cli.NoErrorf("%d of %d objects differ", differs, len(objects)+len(stale))
 	}
-	fmt.Fprintf(i.streams.Out, "all %d objects are as they would be installed\n", len(objects))
+	fmt.Fprintf(i.streams.Out, "all %d objects match the manifests\n", len(objects))
 	return nil
 }
 

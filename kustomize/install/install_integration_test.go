@@ -92,7 +92,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	label("v9.0.0")
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "cloneset v9.0.0 is installed, and this is v0.1.0")
+	assert.Contains(t, output, "cloneset v9.0.0 is installed, and this command has v0.1.0")
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false", "--allow-downgrade")
 	require.Equal(t, cli.Done, code, output)
 
@@ -116,7 +116,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "cloneset: CRDs, their objects and all pods stay\n"+
-		"clonesets.apps.kruise.io: until an operator is there again, requests succeed in v1beta1 only\n")
+		"clonesets.apps.kruise.io: until the operator is installed again, only requests in version v1beta1 succeed\n")
 	_, err = client.Resource(deployments).Namespace(install.Namespace).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
 	_, err = client.Resource(roles).Get(t.Context(), "cloneset-manager", metav1.GetOptions{})
@@ -189,7 +189,7 @@ func TestRightsAreKnownAhead(t *testing.T) {
 	output, code := call(t, clitest.Nobody, "install", "cloneset", "--wait=false")
 
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "missing right: to grant what ClusterRole cloneset-manager grants: ")
+	assert.Contains(t, output, "missing permission: to grant the permissions of ClusterRole cloneset-manager: ")
 	_, err := clitest.Objects(t).Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "nothing is written")
 
@@ -198,8 +198,8 @@ func TestRightsAreKnownAhead(t *testing.T) {
 	t.Cleanup(func() { remove(t, "cloneset") })
 	output, code = call(t, clitest.Nobody, "uninstall", "cloneset")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "missing right: delete deployments.apps in namespace flotilla-system\n")
-	assert.Contains(t, output, "missing right: delete clusterroles.rbac.authorization.k8s.io\n")
+	assert.Contains(t, output, "missing permission: delete deployments.apps in namespace flotilla-system\n")
+	assert.Contains(t, output, "missing permission: delete clusterroles.rbac.authorization.k8s.io\n")
 	_, err = clitest.Objects(t).Resource(webhooks[0]).Get(t.Context(), "cloneset-mutating", metav1.GetOptions{})
 	assert.NoError(t, err, "nothing is deleted")
 }
@@ -212,15 +212,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		code             cli.Code
 		want             string
 	}{
-		{"no right", clitest.Nobody, []string{"install", "budget"}, cli.Failed, "\nmissing right: create, patch deployments.apps in namespace flotilla-system\n"},
-		{"no right to look", clitest.Nobody, []string{"uninstall", "budget"}, cli.Failed, "ask whoever manages the cluster for this right"},
-		{"a kind that is not served", clitest.Administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install what brings it, or leave the component out"},
-		{"a namespace that is not there", clitest.Administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "there is no namespace nowhere: kubectl create namespace nowhere"},
-		{"no such feature", clitest.Administrator, []string{"install", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"; there are budget, cloneset`},
-		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "name a feature: budget, cloneset, daemon, daemonset, jobs, spread, statefulset, or all for every one"},
-		{"nothing to remove", clitest.Administrator, []string{"uninstall", "budget"}, cli.Done, "budget: there was no operator\n"},
-		{"a dry run of nobody", clitest.Administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, "there are none, client and server"},
-		{"yes to nothing", clitest.Administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes is about --delete-crds"},
+		{"no right", clitest.Nobody, []string{"install", "budget"}, cli.Failed, "\nmissing permission: create, patch deployments.apps in namespace flotilla-system\n"},
+		{"no right to look", clitest.Nobody, []string{"uninstall", "budget"}, cli.Failed, "ask an administrator of the cluster for this permission"},
+		{"a kind that is not served", clitest.Administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install its CRD, or omit the component"},
+		{"a namespace that is not there", clitest.Administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "namespace nowhere not found; to create it: kubectl create namespace nowhere"},
+		{"no such feature", clitest.Administrator, []string{"install", "sidecarset"}, cli.Misused, `unknown feature "sidecarset": use budget, cloneset`},
+		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "name a feature: budget, cloneset, daemon, daemonset, jobs, spread, statefulset, or all for all of them"},
+		{"nothing to remove", clitest.Administrator, []string{"uninstall", "budget"}, cli.Done, "budget: the operator was not installed\n"},
+		{"a dry run of nobody", clitest.Administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, `invalid --dry-run "maybe": use none, client or server`},
+		{"yes to nothing", clitest.Administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes can only be used with --delete-crds"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestInstallOverWhatKubectlHasApplied(t *testing.T) {
 	_, err = client.Resource(deployments).Namespace(install.Namespace).Patch(t.Context(), "spread-manager", types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"kustomize"}},"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: kubectl})
 	require.NoError(t, err)
-	const conflict = "apply Deployment flotilla-system/spread-manager: somebody else has set fields of it, --force-conflicts takes them over"
+	const conflict = "apply Deployment flotilla-system/spread-manager: another tool owns some of its fields; to overwrite them, add --force-conflicts"
 	output, code = call(t, clitest.Administrator, "install", "spread", "--diff")
 	assert.Equal(t, cli.NotSo, code)
 	assert.Contains(t, output, conflict)

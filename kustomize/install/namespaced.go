@@ -46,7 +46,7 @@ func findNamespaces(ctx context.Context, cluster *apply.Cluster, all []Settings)
 		namespace.SetName(name)
 		live, err := cluster.Get(ctx, namespace)
 		if err == nil && live == nil {
-			err = fmt.Errorf("there is no namespace %s: kubectl create namespace %s", name, name)
+			err = fmt.Errorf("namespace %s not found; to create it: kubectl create namespace %s", name, name)
 		}
 		faults = append(faults, err)
 	}

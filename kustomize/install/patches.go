@@ -40,7 +40,7 @@ func readPatches(files []string) ([]string, error) {
 				continue
 			}
 			if document.GetKind() == "" || document.GetName() == "" {
-				return nil, cli.MisuseErrorf("--patch %s: a document has no kind or no metadata.name: write a strategic merge patch of one object", file)
+				return nil, cli.MisuseErrorf("--patch %s: a document has no kind or no metadata.name: each document must be a strategic merge patch of one object", file)
 			}
 			plain, err := marshal.Marshal(document.Object)
 			if err != nil {
@@ -109,7 +109,7 @@ func checkPatches(patches []string, parts []part) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return cli.MisuseErrorf("--patch: the manifests have no %s; see flotilla install FEATURE --dry-run=client", strings.Join(unknown, ", "))
+		return cli.MisuseErrorf("--patch: %s not found in the manifests; to print them: flotilla install FEATURE --dry-run=client", strings.Join(unknown, ", "))
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (i *installer) findStale(ctx context.Context, cluster *apply.Cluster, parts
 	}
 	live, err := cluster.ListKinds(ctx, Prunable(), FeatureLabel)
 	if err != nil {
-		return fmt.Errorf("look for objects that are not needed any more (--prune=false leaves them): %w", err)
+		return fmt.Errorf("look for objects that are no longer needed (--prune=false keeps them): %w", err)
 	}
 	for k := range parts {
 		parts[k].stale = Stale(parts[k].name, live, wanted)
@@ -163,7 +163,7 @@ func (i *installer) leaveStale(p part) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(i.streams.Out, "%s leftovers stay, because pods of the earlier manager may run: %s; run the command again without --wait=false\n",
+		fmt.Fprintf(i.streams.Out, "%s leftovers stay, because pods of the previous version may still run: %s; run the command again without --wait=false\n",
 			p.name, strings.Join(names, ", "))
 	}
 }

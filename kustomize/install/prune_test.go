@@ -122,7 +122,7 @@ func TestWhatIsNotNeededAnyMoreGoes(t *testing.T) {
 	pods(1)
 	output, code = call(t, clitest.Administrator, "install", "spread", "--defaults", "--wait=false")
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "spread leftovers stay, because pods of the earlier manager may run: RoleBinding default/spread-manager, Role default/spread-manager;")
+	assert.Contains(t, output, "spread leftovers stay, because pods of the previous version may still run: RoleBinding default/spread-manager, Role default/spread-manager;")
 	pods(0)
 	output, code = call(t, clitest.Administrator, "install", "spread", "--defaults", "--wait=false")
 	require.Equal(t, cli.Done, code, output)

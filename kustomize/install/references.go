@@ -16,7 +16,7 @@ func checkRegistry(registry string) (string, error) {
 		return "", nil
 	}
 	if strings.Contains(registry, "//") {
-		return "", cli.MisuseErrorf("--registry %s: write it as images have it, without a scheme, such as registry.example.com/team", registry)
+		return "", cli.MisuseErrorf("--registry %s: omit the scheme, as in registry.example.com/team", registry)
 	}
 	if _, err := name.NewRepository(registry+"/flotilla/manager", name.StrictValidation); err != nil {
 		return "", cli.MisuseErrorf("--registry %s: %s", registry, err)
@@ -33,12 +33,12 @@ func splitVersion(text string) (tag, digest string, err error) {
 	const image = "registry.example/flotilla/manager"
 	if tag != "" {
 		if _, err := name.NewTag(image+":"+tag, name.StrictValidation); err != nil {
-			return "", "", cli.MisuseErrorf("--version %s: %s is no tag of an image", text, tag)
+			return "", "", cli.MisuseErrorf("--version %s: %q is not a valid image tag", text, tag)
 		}
 	}
 	if digest != "" || pinned {
 		if _, err := name.NewDigest(image+"@"+digest, name.StrictValidation); err != nil {
-			return "", "", cli.MisuseErrorf("--version %s: %q is no digest such as sha256:...", text, digest)
+			return "", "", cli.MisuseErrorf("--version %s: %q is not a valid digest such as sha256:...", text, digest)
 		}
 	}
 	return tag, digest, nil

@@ -73,14 +73,14 @@ func TestImagesAreNamedAsAskedFor(t *testing.T) {
 
 func TestReferencesThatMakeNoSense(t *testing.T) {
 	for want, choices := range map[string]install.Choices{
-		"--registry https://r.example: write it as images have it, without a scheme": {Registry: "https://r.example/"},
-		"--registry Foo Bar: ":                               {Registry: "Foo Bar"},
-		"--version a b: a b is no tag of an image":           {Versions: []string{"a b"}},
-		`--version v0.1.0@sha256:1: "sha256:1" is no digest`: {Versions: []string{"v0.1.0@sha256:1"}},
-		`--version v0.1.0@: "" is no digest`:                 {Versions: []string{"v0.1.0@"}},
-		"daemon has 2 images, and a digest names one":        {Versions: []string{"daemon=" + digest}},
-		"--image-pull-secret a/b: ":                          {PullSecret: "a/b"},
-		"--patch: open /nowhere: ":                           {Patches: []string{"/nowhere"}},
+		"--registry https://r.example: omit the scheme, as in registry.example.com/team": {Registry: "https://r.example/"},
+		"--registry Foo Bar: ":                                        {Registry: "Foo Bar"},
+		`--version a b: "a b" is not a valid image tag`:               {Versions: []string{"a b"}},
+		`--version v0.1.0@sha256:1: "sha256:1" is not a valid digest`: {Versions: []string{"v0.1.0@sha256:1"}},
+		`--version v0.1.0@: "" is not a valid digest`:                 {Versions: []string{"v0.1.0@"}},
+		"daemon has 2 images, and a digest fits only one":             {Versions: []string{"daemon=" + digest}},
+		"--image-pull-secret a/b: ":                                   {PullSecret: "a/b"},
+		"--patch: open /nowhere: ":                                    {Patches: []string{"/nowhere"}},
 	} {
 		_, err := install.Read(selected(t, "cloneset", "daemon"), choices)
 		require.ErrorContains(t, err, want)
@@ -134,7 +134,7 @@ spec: {template: {spec: {nodeSelector: {pool: workers}}}}
 
 	output, code := call(t, "", "install", "jobs", "--registry=registry.example", "--dry-run=client", "--patch", file)
 	assert.Equal(t, cli.Misused, code)
-	assert.Contains(t, output, "the manifests have no Deployment flotilla-system/cloneset-manager, DaemonSet flotilla-system/daemon-agent")
+	assert.Contains(t, output, "--patch: Deployment flotilla-system/cloneset-manager, DaemonSet flotilla-system/daemon-agent not found in the manifests")
 }
 
 // A build that is no release knows no registry, and what a public one has under these names is not this project's.
@@ -148,7 +148,7 @@ func TestABuildThatIsNoReleaseNeedsARegistry(t *testing.T) {
 	catalog.Registry = ""
 	output, code = call(t, "", "install", "jobs", "--dry-run=client")
 	assert.Equal(t, cli.Misused, code)
-	assert.Contains(t, output, "knows no registry of the images: --registry REGISTRY")
+	assert.Contains(t, output, "has no default registry: add --registry REGISTRY")
 	assert.NotContains(t, output, "kind:")
 	_, code = call(t, "", "install", "jobs", "--dry-run=client", "--registry=registry.example")
 	assert.Equal(t, cli.Done, code)

@@ -71,13 +71,13 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 	}
 	var kept memory
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		return Settings{}, nil, fmt.Errorf("read with which settings %s was installed (--defaults begins without them): annotation %s of %s: %w",
+		return Settings{}, nil, fmt.Errorf("read the settings of the last install of %s (--defaults discards them): annotation %s of %s: %w",
 			feature.Name, SettingsAnnotation, apply.Describe(manager), err)
 	}
 	earlier.Registry, earlier.PullSecret, earlier.Patches = kept.Registry, kept.PullSecret, kept.Patches
 	for _, gate := range kept.Gates {
 		if !slices.Contains(feature.Gates, gate.Name) {
-			lost = append(lost, fmt.Sprintf("its manager does not read feature gate %s", gate.Name))
+			lost = append(lost, fmt.Sprintf("its operator has no feature gate %s", gate.Name))
 			continue
 		}
 		if earlier.Gates == nil {
@@ -90,11 +90,11 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 	case kept.Manifests == feature.Version:
 		earlier.Versions = map[string]string{feature.Name: kept.Version}
 	default:
-		lost = append(lost, fmt.Sprintf("--version=%s was chosen for the manifests %s, and these are %s", kept.Version, kept.Manifests, feature.Version))
+		lost = append(lost, fmt.Sprintf("--version=%s was set for manifests %s, and these are %s", kept.Version, kept.Manifests, feature.Version))
 	}
 	for _, component := range kept.Components {
 		if !fits(feature, component) {
-			lost = append(lost, fmt.Sprintf("there is no component %s any more", component))
+			lost = append(lost, fmt.Sprintf("component %s no longer exists", component))
 			continue
 		}
 		earlier.Components = append(earlier.Components, component)
@@ -205,7 +205,7 @@ func (i *installer) recall(ctx context.Context, cluster *apply.Cluster, feature 
 	merged, given := i.settings.Over(feature, earlier), i.settings.flags(feature)
 	kept := slices.DeleteFunc(merged.flags(feature), func(flag string) bool { return slices.Contains(given, flag) })
 	if len(kept) > 0 {
-		fmt.Fprintf(i.streams.Out, "%s keeps %s (--defaults begins anew)\n", feature.Name, strings.Join(kept, " "))
+		fmt.Fprintf(i.streams.Out, "%s keeps %s (--defaults discards these settings)\n", feature.Name, strings.Join(kept, " "))
 	}
 	for _, sentence := range lost {
 		fmt.Fprintf(i.streams.Out, "%s: not kept: %s\n", feature.Name, sentence)

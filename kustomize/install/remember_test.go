@@ -104,12 +104,12 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, install.Settings{Registry: "a", Gates: map[string][]install.Gate{"jobs": {{Name: "KruiseDaemon"}}}}, earlier)
 	assert.Equal(t, []string{
-		"its manager does not read feature gate Typo", "--version=v0.0.7 was chosen for the manifests v0.0.6, and these are " + feature.Version, "there is no component gone any more",
+		"its operator has no feature gate Typo", "--version=v0.0.7 was set for manifests v0.0.6, and these are " + feature.Version, "component gone no longer exists",
 	}, lost)
 
 	manager.SetAnnotations(map[string]string{install.SettingsAnnotation: "?"})
 	_, _, err = install.Recall(feature, manager)
-	require.ErrorContains(t, err, "(--defaults begins without them)")
+	require.ErrorContains(t, err, "(--defaults discards them)")
 }
 
 func TestSettingsAreKept(t *testing.T) {
@@ -121,7 +121,7 @@ func TestSettingsAreKept(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--diff")
 	assert.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "jobs keeps --registry=registry.example --component=highavailability --feature-gates=SidecarTerminator=true (--defaults begins anew)\n")
+	assert.Contains(t, output, "jobs keeps --registry=registry.example --component=highavailability --feature-gates=SidecarTerminator=true (--defaults discards these settings)\n")
 	tag := another(t, "jobs", "new")
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--wait=false", "--version", tag)
 	require.Equal(t, cli.Done, code, output)
@@ -140,7 +140,7 @@ func TestSettingsAreKept(t *testing.T) {
 	assert.Contains(t, output, `- metadata.annotations: {"`+install.SettingsAnnotation)
 	output, code = call(t, clitest.Administrator, "install", "jobs", "--registry", "")
 	assert.Equal(t, cli.Misused, code)
-	assert.Contains(t, output, "--registry is empty: to set it back, give --defaults")
+	assert.Contains(t, output, "--registry must not be empty. To reset it, run with --defaults")
 	output, code = call(t, clitest.Administrator, "uninstall", "jobs")
 	require.Equal(t, cli.Done, code, output)
 }

@@ -55,13 +55,13 @@ type Choices struct {
 
 // AddTo adds the flags.
 func (c *Choices) AddTo(set *pflag.FlagSet) {
-	set.StringVar(&c.Registry, "registry", "", "Where images are pulled from: REGISTRY/flotilla/FEATURE-manager.")
-	set.StringSliceVar(&c.Versions, "version", nil, "Tag of the images, or TAG@DIGEST, for all features or as FEATURE=TAG.")
-	set.StringSliceVar(&c.Components, "component", nil, "What to add: "+strings.Join(Shared(), ", ")+", or a component of a feature.")
-	set.StringSliceVar(&c.Gates, "feature-gates", nil, "Feature gates, as NAME=true or FEATURE:NAME=true; NAME- forgets what an earlier install has set.")
-	set.StringVar(&c.PullSecret, "image-pull-secret", "", "Secret in namespace "+Namespace+" with which nodes pull the images.")
-	set.StringArrayVar(&c.Patches, "patch", nil, "File with strategic merge patches of objects of the manifests, as kustomize has them.")
-	set.StringVar(&c.OnlyNamespace, "only-namespace", "", "Restrict managers to the objects of this namespace, and their rights.")
+	set.StringVar(&c.Registry, "registry", "", "registry of the images: REGISTRY/flotilla/FEATURE-manager")
+	set.StringSliceVar(&c.Versions, "version", nil, "tag of the images, or TAG@DIGEST, for all features or as FEATURE=TAG")
+	set.StringSliceVar(&c.Components, "component", nil, "components to add: "+strings.Join(Shared(), ", ")+", or a component of a feature")
+	set.StringSliceVar(&c.Gates, "feature-gates", nil, "feature gates, as NAME=true or FEATURE:NAME=true; NAME- discards the value of an earlier install")
+	set.StringVar(&c.PullSecret, "image-pull-secret", "", "pull Secret of the images, in namespace "+Namespace)
+	set.StringArrayVar(&c.Patches, "patch", nil, "file with strategic merge patches of the manifests, as in kustomize; may be repeated")
+	set.StringVar(&c.OnlyNamespace, "only-namespace", "", "restrict operators and their permissions to this namespace")
 }
 
 // Shared returns the components that fit every feature and need no more than their name.
@@ -91,10 +91,10 @@ func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	}
 	for _, component := range choices.Components {
 		if component == namespaced {
-			return settings, cli.MisuseErrorf("component %s needs a namespace: --only-namespace NAME", namespaced)
+			return settings, cli.MisuseErrorf("component %s needs --only-namespace NAME", namespaced)
 		}
 		if !slices.Contains(Shared(), component) && !anyHas(features, component) {
-			return settings, cli.MisuseErrorf("there is no component %q; there are %s", component, strings.Join(componentsOf(features), ", "))
+			return settings, cli.MisuseErrorf("unknown component %q: use %s", component, strings.Join(componentsOf(features), ", "))
 		}
 	}
 	for _, text := range choices.Versions {
@@ -112,7 +112,7 @@ func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 
 func checkNamespace(name string) error {
 	if name == Namespace {
-		return cli.MisuseErrorf("--only-namespace %s: the operators themselves are there", name)
+		return cli.MisuseErrorf("--only-namespace must not be %s: the operators run there", name)
 	}
 	if faults := validation.IsDNS1123Label(name); name != "" && len(faults) > 0 {
 		return cli.MisuseErrorf("--only-namespace %s: %s", name, faults[0])
@@ -126,7 +126,7 @@ func (s *Settings) addVersion(features []catalog.Feature, text string) error {
 		name, tag = catalog.All, text
 	}
 	if tag == "" {
-		return cli.MisuseErrorf("--version %s names no version", text)
+		return cli.MisuseErrorf("--version %q must have a tag, as in v0.1.0 or FEATURE=v0.1.0", text)
 	}
 	plain, digest, err := splitVersion(tag)
 	if err != nil {
@@ -139,16 +139,16 @@ func (s *Settings) addVersion(features []catalog.Feature, text string) error {
 		}
 		found = true
 		if digest != "" && len(feature.Images) > 1 {
-			return cli.MisuseErrorf("--version %s: %s has %d images, and a digest names one; use a tag, or --patch", text, feature.Name, len(feature.Images))
+			return cli.MisuseErrorf("--version %s: %s has %d images, and a digest fits only one; use a tag, or --patch", text, feature.Name, len(feature.Images))
 		}
 		if !sameMinor(plain, feature.Version) {
-			return cli.MisuseErrorf("this command has the manifests of %s %s, and %s is another minor version: use the command of that version",
+			return cli.MisuseErrorf("this command has the manifests of %s %s, but %s is another minor version: use the command of that version",
 				feature.Name, feature.Version, tag)
 		}
 		s.Versions[feature.Name] = tag
 	}
 	if !found {
-		return cli.MisuseErrorf("--version %s: %s is not among the features to install", text, name)
+		return cli.MisuseErrorf("--version %s: %s is not one of the features to install", text, name)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *Settings) addGate(features []catalog.Feature, text string) error {
 	on, err := strconv.ParseBool(value)
 	forget := !valued && strings.HasSuffix(setting, "-")
 	if err != nil && !forget {
-		return cli.MisuseErrorf("--feature-gates %s is not NAME=true, NAME=false or NAME-", text)
+		return cli.MisuseErrorf("--feature-gates %s: must be NAME=true, NAME=false or NAME-", text)
 	}
 	owner, name, owned := strings.Cut(strings.TrimSuffix(setting, "-"), ":")
 	if !owned {
@@ -189,11 +189,11 @@ func (s *Settings) addGate(features []catalog.Feature, text string) error {
 	case found:
 		return nil
 	case len(readers) > 0:
-		return cli.MisuseErrorf("--feature-gates %s: the manager of %s does not read this gate; that of %s does", text, owner, strings.Join(readers, ", "))
+		return cli.MisuseErrorf("--feature-gates %s: %s has no such feature gate; these features have it: %s", text, owner, strings.Join(readers, ", "))
 	case len(features) == 1:
-		return cli.MisuseErrorf("--feature-gates %s: the manager of %s does not read this gate; it reads %s", text, features[0].Name, strings.Join(features[0].Gates, ", "))
+		return cli.MisuseErrorf("--feature-gates %s: %s has no such feature gate; it has %s", text, features[0].Name, strings.Join(features[0].Gates, ", "))
 	}
-	return cli.MisuseErrorf("--feature-gates %s: no manager of these features reads this gate; docs/features names the gates of each", text)
+	return cli.MisuseErrorf("--feature-gates %s: these features have no such feature gate; docs/reference/flags.md lists the gates of each feature", text)
 }
 
 func anyHas(features []catalog.Feature, component string) bool {
@@ -227,7 +227,7 @@ func (s Settings) image(name string) string {
 // release knows no registry.
 func (s Settings) FromSomewhere() error {
 	if cmp.Or(s.Registry, catalog.Registry) == "" {
-		return cli.MisuseErrorf("this command is no release and knows no registry of the images: --registry REGISTRY, where nodes find REGISTRY/flotilla/FEATURE-manager")
+		return cli.MisuseErrorf("this command was built from source and has no default registry: add --registry REGISTRY; the images are REGISTRY/flotilla/FEATURE-manager")
 	}
 	return nil
 }

@@ -34,14 +34,14 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		namespace, want             string
 	}{
 		{"another minor version", []string{"cloneset=v0.999.0"}, nil, nil, "", "v0.999.0 is another minor version: use the command of that version"},
-		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "", "budget is not among the features to install"},
-		{"no version", []string{"cloneset="}, nil, nil, "", "--version cloneset= names no version"},
-		{"no such component", nil, []string{"helm"}, nil, "", `there is no component "helm"; there are certmanager, `},
-		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "", "--feature-gates SidecarTerminator is not NAME=true, NAME=false or NAME-"},
-		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "", "no manager of these features reads this gate"},
-		{"a gate of another feature", nil, nil, []string{"jobs:CloneSetShortHash=true"}, "", "the manager of jobs does not read this gate; that of cloneset does"},
+		{"the version of nothing", []string{"budget=v0.1.0"}, nil, nil, "", "budget is not one of the features to install"},
+		{"no version", []string{"cloneset="}, nil, nil, "", `--version "cloneset=" must have a tag, as in v0.1.0 or FEATURE=v0.1.0`},
+		{"no such component", nil, []string{"helm"}, nil, "", `unknown component "helm": use certmanager, `},
+		{"a gate without a value", nil, nil, []string{"SidecarTerminator"}, "", "--feature-gates SidecarTerminator: must be NAME=true, NAME=false or NAME-"},
+		{"a gate of nobody", nil, nil, []string{"Unknown=true"}, "", "these features have no such feature gate; docs/reference/flags.md"},
+		{"a gate of another feature", nil, nil, []string{"jobs:CloneSetShortHash=true"}, "", "jobs has no such feature gate; these features have it: cloneset"},
 		{"a namespace for the component", nil, []string{"namespaced"}, nil, "", "--only-namespace NAME"},
-		{"the operators' namespace", nil, nil, nil, "flotilla-system", "the operators themselves are there"},
+		{"the operators' namespace", nil, nil, nil, "flotilla-system", "--only-namespace must not be flotilla-system: the operators run there"},
 		{"no namespace", nil, nil, nil, "a/b", "--only-namespace a/b: "},
 	}
 	for _, c := range cases {
@@ -96,7 +96,7 @@ resources:
 // that read it.
 func TestGatesOfFeatures(t *testing.T) {
 	_, err := install.Read(selected(t, "jobs"), install.Choices{Gates: []string{"Typo=true"}})
-	require.EqualError(t, err, "--feature-gates Typo=true: the manager of jobs does not read this gate; it reads EnableExternalCerts, ImagePullJobGate, KruiseDaemon, SidecarTerminator")
+	require.EqualError(t, err, "--feature-gates Typo=true: jobs has no such feature gate; it has EnableExternalCerts, ImagePullJobGate, KruiseDaemon, SidecarTerminator")
 	both, err := install.Read(selected(t, "cloneset", "jobs", "spread"), install.Choices{Gates: []string{"KruiseDaemon=false"}})
 	require.NoError(t, err)
 	off := []install.Gate{{Name: "KruiseDaemon"}}

@@ -26,11 +26,10 @@ func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams gener
 	command := &cobra.Command{
 		Use:   "uninstall FEATURE...",
 		Short: "Remove operators; workloads and their pods stay",
-		Long: `Remove operators. CRDs, the objects of their kinds and all pods stay, and an operator that is installed again goes on
-with them. With --delete-crds and --yes the CRDs are deleted too, and with them every object of their kinds and the
-pods of these objects. The namespace stays.`,
+		Long: `Remove operators. CRDs, objects and all pods stay; an operator that is installed again continues with them.
+--delete-crds --yes also deletes the CRDs, all objects of their kinds, and the pods of these objects. The namespace stays.`,
 		Example: `  flotilla uninstall cloneset
-  flotilla uninstall cloneset --delete-crds         # tells what would be lost
+  flotilla uninstall cloneset --delete-crds         # shows the objects that would be lost
   flotilla uninstall cloneset --delete-crds --yes`,
 		Args:              cli.Arguments(Features),
 		ValidArgsFunction: completeFeatures,
@@ -40,7 +39,7 @@ pods of these objects. The namespace stays.`,
 				return cli.MisuseErrorf("%s", err)
 			}
 			if u.yes && !u.crds {
-				return cli.MisuseErrorf("--yes is about --delete-crds; nothing else needs it")
+				return cli.MisuseErrorf("--yes can only be used with --delete-crds")
 			}
 			cluster, err := apply.Connect(flags)
 			if err != nil {
@@ -53,10 +52,10 @@ pods of these objects. The namespace stays.`,
 		},
 	}
 	set := command.Flags()
-	set.BoolVar(&u.crds, "delete-crds", false, "Delete the CRDs and all objects of their kinds too; needs --yes.")
-	set.BoolVar(&u.yes, "yes", false, "Confirm --delete-crds.")
-	set.BoolVar(&u.dryRun, "dry-run", false, "Show what would be deleted and delete nothing.")
-	set.DurationVar(&u.timeout, "timeout", patience, "How long to wait for the CRDs to go.")
+	set.BoolVar(&u.crds, "delete-crds", false, "also delete the CRDs and all objects of their kinds; needs --yes")
+	set.BoolVar(&u.yes, "yes", false, "confirm --delete-crds")
+	set.BoolVar(&u.dryRun, "dry-run", false, "show the objects that would be deleted without deleting them")
+	set.DurationVar(&u.timeout, "timeout", patience, "time limit of the deletion of the CRDs")
 	return command
 }
 
@@ -134,7 +133,7 @@ func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features
 }
 
 func unconfirmed() error {
-	return cli.MisuseErrorf("nothing was deleted: add --yes to delete the CRDs with all these objects and their pods")
+	return cli.MisuseErrorf("nothing was deleted. To delete the CRDs, all these objects and their pods, add --yes")
 }
 
 // ResourceOf returns the resource that a CRD defines, in the version that is stored.
@@ -182,12 +181,12 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	}
 	switch {
 	case gone == 0:
-		fmt.Fprintf(u.streams.Out, "%s: there was no operator\n", feature.Name)
+		fmt.Fprintf(u.streams.Out, "%s: the operator was not installed\n", feature.Name)
 	case !u.crds:
 		fmt.Fprintf(u.streams.Out, "%s: CRDs, their objects and all pods stay\n", feature.Name)
 		for _, crd := range ofStage(objects, apply.CRDs) {
 			if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
-				fmt.Fprintf(u.streams.Out, "%s: until an operator is there again, requests succeed in %s only\n", crd.GetName(), ResourceOf(crd).Version)
+				fmt.Fprintf(u.streams.Out, "%s: until the operator is installed again, only requests in version %s succeed\n", crd.GetName(), ResourceOf(crd).Version)
 			}
 		}
 	}
@@ -203,7 +202,7 @@ func (u *uninstaller) unprotect(ctx context.Context, cluster *apply.Cluster, pro
 	return apply.Await(ctx, u.timeout, progress.Tell, func(ctx context.Context) (bool, string, error) {
 		for _, crd := range crds {
 			if err := cluster.TryDelete(ctx, crd); err != nil {
-				return false, apply.Describe(crd) + " may not be deleted yet: " + err.Error(), nil //nolint:nilerr // what it waits for
+				return false, apply.Describe(crd) + " cannot be deleted yet: " + err.Error(), nil //nolint:nilerr // what it waits for
 			}
 		}
 		return true, "", nil
@@ -330,7 +329,7 @@ func allGone(cluster *apply.Cluster, objects []*unstructured.Unstructured) apply
 				left = append(left, apply.Describe(object))
 			}
 		}
-		return len(left) == 0, strings.Join(left, ", ") + " has objects that are not gone yet", nil
+		return len(left) == 0, strings.Join(left, ", ") + " still has objects", nil
 	}
 }
 

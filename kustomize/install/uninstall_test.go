@@ -71,7 +71,7 @@ func TestUninstallRemovesWhatWasInstalled(t *testing.T) {
 	}
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset")
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "statefulset: there was no operator\n")
+	assert.Contains(t, output, "statefulset: the operator was not installed\n")
 }
 
 // An object with a finalizer cannot go without its operator: that is told, and its CRD is not deleted into a wait without end.
@@ -108,10 +108,10 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 	assert.Contains(t, output, "statefulsets.apps.kruise.io: 2 objects would be deleted, with their pods\n")
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, told+"No manager of statefulset is available, and their deletion would not end: flotilla install statefulset first")
+	assert.Contains(t, output, told+"Their deletion would wait forever, because operator statefulset is not available: run flotilla install statefulset first")
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset")
 	assert.Equal(t, cli.Done, code)
-	assert.Contains(t, output, told+"To delete them, or their namespace, waits until an operator is there again\n")
+	assert.Contains(t, output, told+"Until the operator is installed again, the deletion of these objects and of their namespaces waits\n")
 
 	for _, name := range []string{"mine", "theirs"} {
 		_, err := stored.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})

@@ -131,22 +131,22 @@ func (h Handover) Trouble() string {
 	case h.Ended():
 		return ""
 	case h.Direction == Back:
-		return fmt.Sprintf("giving it back to OpenKruise has begun and not ended; last step: %s", h.Step)
+		return fmt.Sprintf("the return to OpenKruise was interrupted; last step: %s", h.Step)
 	case h.Direction == Final:
-		return fmt.Sprintf("the end of its takeover from OpenKruise has begun and not ended; last step: %s", h.Step)
+		return fmt.Sprintf("the end of its takeover from OpenKruise was interrupted; last step: %s", h.Step)
 	}
-	return fmt.Sprintf("its takeover from OpenKruise has begun and not ended; last step: %s", h.Step)
+	return fmt.Sprintf("its takeover from OpenKruise was interrupted; last step: %s", h.Step)
 }
 
 // Help names the command that goes on and the one that turns round.
 func (h Handover) Help() string {
 	if h.Direction == Back {
-		return fmt.Sprintf("Go on: %s. Take it over again: %s", h.Undo(), h.Takeover())
+		return fmt.Sprintf("To continue: %s. To take it over again: %s", h.Undo(), h.Takeover())
 	}
 	if h.Direction == Final {
-		return "Go on: " + h.Finish()
+		return "To continue: " + h.Finish()
 	}
-	return fmt.Sprintf("Go on: %s. Go back: %s", h.Takeover(), h.Undo())
+	return fmt.Sprintf("To continue: %s. To go back: %s", h.Takeover(), h.Undo())
 }
 
 // Takeover is the command that takes the feature over, or goes on with it.
@@ -164,7 +164,7 @@ func (h Handover) State() string {
 	case !h.Ended() || h.Direction == Back:
 		return ""
 	case h.Direction == Final:
-		return "taken over from OpenKruise for good; what is left of OpenKruise goes with: flotilla takeover --finish"
+		return "takeover from OpenKruise is final; to remove the rest of OpenKruise: flotilla takeover --finish"
 	}
-	return fmt.Sprintf("taken over from OpenKruise; back: %s; for good: %s", h.Undo(), h.Finish())
+	return fmt.Sprintf("taken over from OpenKruise; to go back: %s; to finish: %s", h.Undo(), h.Finish())
 }

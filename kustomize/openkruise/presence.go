@@ -51,11 +51,11 @@ func (p Presence) Owns(feature string, crds []*unstructured.Unstructured) string
 	}
 	for _, configuration := range p.Configurations {
 		if resource := anyRule(configuration, crds); resource != "" {
-			return fmt.Sprintf("%s is for %s", apply.Describe(configuration), resource)
+			return fmt.Sprintf("%s has rules for %s", apply.Describe(configuration), resource)
 		}
 	}
 	if len(p.Deployments) > 0 && len(crds) > 0 {
-		return fmt.Sprintf("%s is its manager, and %s exists", apply.Describe(p.Deployments[0]), apply.Describe(crds[0]))
+		return fmt.Sprintf("%s runs, and %s exists", apply.Describe(p.Deployments[0]), apply.Describe(crds[0]))
 	}
 	return ""
 }
@@ -99,7 +99,7 @@ func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, se
 		return ""
 	}
 	if how := p.Owns(feature, crds); how != "" {
-		return fmt.Sprintf("OpenKruise looks after the kinds of %s: %s; %s", feature, how, InsteadOf(feature))
+		return fmt.Sprintf("OpenKruise manages the kinds of %s: %s; %s", feature, how, InsteadOf(feature))
 	}
 	for _, crd := range crds {
 		namespace, name := Converter(crd)
@@ -107,11 +107,11 @@ func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, se
 			continue
 		}
 		if name == feature+"-webhook" {
-			return fmt.Sprintf("%s is installed in namespace %s, whose Service %s converts %s; a feature is installed once for a cluster: "+
-				"upgrade it as it was installed, or remove it there first", feature, namespace, name, crd.GetName())
+			return fmt.Sprintf("%s is installed in namespace %s: Service %s there converts %s. A cluster can have a feature only once: "+
+				"upgrade it with the tool that installed it, or remove it there first", feature, namespace, name, crd.GetName())
 		}
-		return fmt.Sprintf("another operator looks after %s: Service %s/%s converts it; remove that operator first, or if it is "+
-			"OpenKruise's: %s", crd.GetName(), namespace, name, InsteadOf(feature))
+		return fmt.Sprintf("another operator manages %s: Service %s/%s converts it. Remove that operator first, or if it is "+
+			"OpenKruise: %s", crd.GetName(), namespace, name, InsteadOf(feature))
 	}
 	return ""
 }
@@ -119,7 +119,7 @@ func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, se
 // InsteadOf is what to do instead of an install beside OpenKruise.
 func InsteadOf(feature string) string {
 	if feature == "daemon" {
-		return "take its other kinds over with flotilla takeover all, and remove OpenKruise's manager and node agent first"
+		return "take over its other kinds with flotilla takeover all, and remove the manager and node agent of OpenKruise first"
 	}
 	return "flotilla takeover " + feature
 }

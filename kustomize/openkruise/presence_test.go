@@ -50,13 +50,13 @@ func TestConflictsOfAnInstall(t *testing.T) {
 		{"an own CRD", Presence{}, []*unstructured.Unstructured{mine}, ""},
 		{
 			"webhooks for the kind", Presence{Configurations: []*unstructured.Unstructured{webhooksFor(t, "clonesets")}}, []*unstructured.Unstructured{mine},
-			"OpenKruise looks after the kinds of cloneset: MutatingWebhookConfiguration kruise-mutating-webhook-configuration is for " +
+			"OpenKruise manages the kinds of cloneset: MutatingWebhookConfiguration kruise-mutating-webhook-configuration has rules for " +
 				"clonesets.apps.kruise.io; flotilla takeover cloneset",
 		},
 		{"webhooks for other kinds", Presence{Configurations: []*unstructured.Unstructured{webhooksFor(t, "sidecarsets")}}, []*unstructured.Unstructured{mine}, ""},
 		{
 			"a manager", Presence{Deployments: []*unstructured.Unstructured{manager}}, []*unstructured.Unstructured{mine},
-			"OpenKruise looks after the kinds of cloneset: Deployment kruise-system/kruise-controller-manager is its manager, and " +
+			"OpenKruise manages the kinds of cloneset: Deployment kruise-system/kruise-controller-manager runs, and " +
 				"CustomResourceDefinition clonesets.apps.kruise.io exists; flotilla takeover cloneset",
 		},
 		{"a manager without the kind", Presence{Deployments: []*unstructured.Unstructured{manager}}, nil, ""},
@@ -67,18 +67,18 @@ func TestConflictsOfAnInstall(t *testing.T) {
 		},
 		{
 			"a takeover that was cut off", Presence{Handovers: map[string]Handover{"cloneset": {Feature: "cloneset", From: Default(), Step: "install"}}}, nil,
-			"cloneset: its takeover from OpenKruise has begun and not ended; last step: install. Go on: flotilla takeover cloneset. " +
-				"Go back: flotilla takeover cloneset --undo",
+			"cloneset: its takeover from OpenKruise was interrupted; last step: install. To continue: flotilla takeover cloneset. " +
+				"To go back: flotilla takeover cloneset --undo",
 		},
 		{
 			"another namespace", Presence{}, []*unstructured.Unstructured{crd(t, "team", "cloneset-webhook")},
-			"cloneset is installed in namespace team, whose Service cloneset-webhook converts clonesets.apps.kruise.io; a feature is " +
-				"installed once for a cluster: upgrade it as it was installed, or remove it there first",
+			"cloneset is installed in namespace team: Service cloneset-webhook there converts clonesets.apps.kruise.io. A cluster can have " +
+				"a feature only once: upgrade it with the tool that installed it, or remove it there first",
 		},
 		{
 			"another operator", Presence{}, []*unstructured.Unstructured{crd(t, "other", "webhook")},
-			"another operator looks after clonesets.apps.kruise.io: Service other/webhook converts it; remove that operator first, or if it " +
-				"is OpenKruise's: flotilla takeover cloneset",
+			"another operator manages clonesets.apps.kruise.io: Service other/webhook converts it. Remove that operator first, or if it " +
+				"is OpenKruise: flotilla takeover cloneset",
 		},
 		{"an operator that is gone", Presence{}, []*unstructured.Unstructured{crd(t, "gone", "webhook")}, ""},
 	}
@@ -101,8 +101,8 @@ func TestHandoversAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	assert.Equal(t, Handover{Feature: "jobs", Direction: Over, From: Default()}, Read(RecordOf("jobs")), "of an earlier version")
 	back := Handover{Feature: "jobs", Step: "restore the CRDs", Direction: Back, From: Manager{Namespace: "a", Account: "kruise-manager"}}
-	assert.Equal(t, "giving it back to OpenKruise has begun and not ended; last step: restore the CRDs", back.Trouble())
-	assert.Equal(t, "Go on: flotilla takeover jobs --undo. Take it over again: flotilla takeover jobs --from-namespace a", back.Help())
+	assert.Equal(t, "the return to OpenKruise was interrupted; last step: restore the CRDs", back.Trouble())
+	assert.Equal(t, "To continue: flotilla takeover jobs --undo. To take it over again: flotilla takeover jobs --from-namespace a", back.Help())
 }
 
 // The end of a takeover can be gone on with, and gone back from only before it removes something.
@@ -111,12 +111,12 @@ func TestTheEndOfAHandover(t *testing.T) {
 	stored := RecordOf("jobs")
 	final.Write(stored)
 	assert.Equal(t, final, Read(stored))
-	assert.Equal(t, "the end of its takeover from OpenKruise has begun and not ended; last step: remove OpenKruise's webhooks", final.Trouble())
-	assert.Equal(t, "Go on: flotilla takeover --finish jobs", final.Help())
+	assert.Equal(t, "the end of its takeover from OpenKruise was interrupted; last step: remove OpenKruise's webhooks", final.Trouble())
+	assert.Equal(t, "To continue: flotilla takeover --finish jobs", final.Help())
 	assert.Empty(t, final.State())
 	final.Step = ""
-	assert.Equal(t, "taken over from OpenKruise for good; what is left of OpenKruise goes with: flotilla takeover --finish", final.State())
-	assert.Equal(t, "taken over from OpenKruise; back: flotilla takeover jobs --undo; for good: flotilla takeover --finish jobs",
+	assert.Equal(t, "takeover from OpenKruise is final; to remove the rest of OpenKruise: flotilla takeover --finish", final.State())
+	assert.Equal(t, "taken over from OpenKruise; to go back: flotilla takeover jobs --undo; to finish: flotilla takeover --finish jobs",
 		Handover{Feature: "jobs", Direction: Over, From: Default()}.State())
 }
 

@@ -42,17 +42,17 @@ func keeperOf(object *unstructured.Unstructured) string {
 		application = labels[instance]
 	}
 	if application != "" {
-		return fmt.Sprintf("Application %s of Argo CD manages OpenKruise: a sync undoes this, at once if the Application heals itself; "+
-			"turn automated sync off first, and sync nothing of OpenKruise until the end", application)
+		return fmt.Sprintf("Application %s of Argo CD manages OpenKruise: a sync reverts the takeover, at once with self-heal. "+
+			"Turn automated sync off first, and do not sync OpenKruise until the takeover is finished", application)
 	}
 	for prefix, kind := range map[string]string{fluxKustomize: "Kustomization", fluxHelm: "HelmRelease"} {
 		if name := labels[prefix+"name"]; name != "" {
-			return fmt.Sprintf("%s %s/%s of Flux manages OpenKruise: its next reconciliation undoes this; suspend it first: flux suspend %s -n %[2]s %[3]s",
+			return fmt.Sprintf("%s %s/%s of Flux manages OpenKruise: its next reconciliation reverts the takeover. Suspend it first: flux suspend %s -n %[2]s %[3]s",
 				kind, labels[prefix+"namespace"], name, strings.ToLower(kind))
 		}
 	}
 	if release := annotations[helmRelease]; release != "" {
-		return fmt.Sprintf("Helm release %s/%s has OpenKruise: its next upgrade undoes this; run the command again then", annotations[helmNamespace], release)
+		return fmt.Sprintf("Helm release %s/%s manages OpenKruise: its next upgrade reverts the takeover. Run the command again after it", annotations[helmNamespace], release)
 	}
 	return ""
 }

@@ -11,26 +11,26 @@ func TestWhoKeepsOpenKruise(t *testing.T) {
 		{"nobody", "{labels: {app.kubernetes.io/instance: kruise}}", ""},
 		{
 			"Helm", "{annotations: {meta.helm.sh/release-name: kruise, meta.helm.sh/release-namespace: default}}",
-			"Helm release default/kruise has OpenKruise: its next upgrade undoes this; run the command again then",
+			"Helm release default/kruise manages OpenKruise: its next upgrade reverts the takeover. Run the command again after it",
 		},
 		{
 			"Argo CD by its annotation", "{annotations: {argocd.argoproj.io/tracking-id: 'kruise:apps/Deployment:kruise-system/m', meta.helm.sh/release-name: kruise}}",
-			"Application kruise of Argo CD manages OpenKruise: a sync undoes this, at once if the Application heals itself; " +
-				"turn automated sync off first, and sync nothing of OpenKruise until the end",
+			"Application kruise of Argo CD manages OpenKruise: a sync reverts the takeover, at once with self-heal. " +
+				"Turn automated sync off first, and do not sync OpenKruise until the takeover is finished",
 		},
 		{
 			"Argo CD by its label", "{labels: {app.kubernetes.io/instance: kruise}, managedFields: [{manager: argocd-controller}]}",
-			"Application kruise of Argo CD manages OpenKruise: a sync undoes this, at once if the Application heals itself; " +
-				"turn automated sync off first, and sync nothing of OpenKruise until the end",
+			"Application kruise of Argo CD manages OpenKruise: a sync reverts the takeover, at once with self-heal. " +
+				"Turn automated sync off first, and do not sync OpenKruise until the takeover is finished",
 		},
 		{
 			"Flux", "{labels: {kustomize.toolkit.fluxcd.io/name: infra, kustomize.toolkit.fluxcd.io/namespace: flux-system}}",
-			"Kustomization flux-system/infra of Flux manages OpenKruise: its next reconciliation undoes this; suspend it first: " +
+			"Kustomization flux-system/infra of Flux manages OpenKruise: its next reconciliation reverts the takeover. Suspend it first: " +
 				"flux suspend kustomization -n flux-system infra",
 		},
 		{
 			"Flux with Helm", "{labels: {helm.toolkit.fluxcd.io/name: kruise, helm.toolkit.fluxcd.io/namespace: a}, annotations: {meta.helm.sh/release-name: kruise}}",
-			"HelmRelease a/kruise of Flux manages OpenKruise: its next reconciliation undoes this; suspend it first: flux suspend helmrelease -n a kruise",
+			"HelmRelease a/kruise of Flux manages OpenKruise: its next reconciliation reverts the takeover. Suspend it first: flux suspend helmrelease -n a kruise",
 		},
 	}
 	for _, c := range cases {

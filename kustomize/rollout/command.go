@@ -19,7 +19,7 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Short: "Watch, pause, undo and restart rollouts of CloneSets, StatefulSets and DaemonSets",
 		Long: `Watch, pause, undo and restart rollouts of CloneSets, StatefulSets and DaemonSets of apps.kruise.io.
 
-A workload is named as KIND/NAME or KIND NAME; clone, asts and ads are short names of the kinds.`,
+Name a workload as KIND/NAME or KIND NAME. Short names of the kinds are clone, asts and ads.`,
 		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}

@@ -27,7 +27,7 @@ func TestStatusEndsAtThePartition(t *testing.T) {
 			out, errOut, code := w.call("rollout", "status", kind.Short()+"/web", "--watch=false")
 			assert.Equal(t, cli.NotSo, code)
 			assert.Empty(t, out)
-			assert.Contains(t, errOut, "error: "+kind.Name+"/web has not arrived: 0 of 1 "+kind.Pods+" updated, 2 of 2 available: MaxUnavailable: web-x is awaited\n")
+			assert.Contains(t, errOut, "error: "+kind.Name+"/web is not complete: 0 of 1 "+kind.Pods+" updated, 2 of 2 available: MaxUnavailable: web-x is awaited\n")
 
 			type result struct {
 				out  string
@@ -56,7 +56,7 @@ func TestStatusGivesUpInTime(t *testing.T) {
 	w.create(kind, rolling)
 	out, errOut, code := w.call("rollout", "status", "clone/web", "--timeout=2s")
 	assert.Equal(t, cli.NotSo, code, out+errOut)
-	assert.Contains(t, errOut, "has not arrived after 2s: its operator has not seen the latest edit yet")
+	assert.Contains(t, errOut, "is not complete after 2s: its operator has not processed the latest change yet")
 }
 
 func TestPauseAndResume(t *testing.T) {
@@ -70,9 +70,9 @@ func TestPauseAndResume(t *testing.T) {
 				paused bool
 			}{
 				{[]string{"resume"}, "is not paused", false},
-				{[]string{"pause", "--dry-run"}, "paused (dry run: nothing was changed)", false},
+				{[]string{"pause", "--dry-run"}, "paused (dry run: not applied)", false},
 				{[]string{"pause"}, "paused", true},
-				{[]string{"pause"}, "is paused already", true},
+				{[]string{"pause"}, "is already paused", true},
 				{[]string{"resume"}, "resumed", false},
 			} {
 				out, errOut, code := w.call(append([]string{"rollout", c.args[0], kind.Short() + "/web"}, c.args[1:]...)...)
@@ -89,7 +89,7 @@ func TestSetsThatUpdateNothingAreNotPaused(t *testing.T) {
 	w.create(workload.Kinds()[0], `{"type": "OnDelete"}`)
 	_, errOut, code := w.call("rollout", "pause", "clone/web")
 	assert.Equal(t, cli.Failed, code)
-	assert.Equal(t, "error: cloneset/web updates no pod by itself: its strategy is OnDelete\n", errOut)
+	assert.Equal(t, "error: cloneset/web has strategy OnDelete: pods are updated only when you delete them\n", errOut)
 }
 
 func TestRestart(t *testing.T) {
@@ -149,15 +149,15 @@ func TestHistoryAndUndo(t *testing.T) {
 			assert.Equal(t, firstRevision, out)
 			_, errOut, code = w.call("rollout", "undo", name, "--to-revision=9")
 			assert.Equal(t, cli.Failed, code)
-			assert.Contains(t, errOut, "has no revision 9: flotilla rollout history "+name+" lists them")
+			assert.Contains(t, errOut, "has no revision 9; to list them: flotilla rollout history "+name)
 
 			_, warned, _ := w.call("rollout", "undo", name, "--dry-run")
 			assert.Equal(t, kind.Name != "StatefulSet", strings.Contains(warned, "warning: the partition keeps 1 pods"), warned)
 			for _, c := range []struct{ arg, says, image string }{
-				{"--dry-run", "goes back to revision 2 (web-a) (dry run: nothing was changed)", "app:2"},
-				{"--to-revision=0", "goes back to revision 2 (web-a)", "app:1"},
-				{"--to-revision=2", "has the template of revision 2 already", "app:1"},
-				{"--to-revision=1", "goes back to revision 1 (web-c)", "app:0"},
+				{"--dry-run", "rolls back to revision 2 (web-a) (dry run: not applied)", "app:2"},
+				{"--to-revision=0", "rolls back to revision 2 (web-a)", "app:1"},
+				{"--to-revision=2", "already has the template of revision 2", "app:1"},
+				{"--to-revision=1", "rolls back to revision 1 (web-c)", "app:0"},
 			} {
 				out, errOut, code = w.call("rollout", "undo", name, c.arg)
 				require.Equal(t, cli.Done, code, errOut)
@@ -166,7 +166,7 @@ func TestHistoryAndUndo(t *testing.T) {
 			}
 			_, errOut, code = w.call("rollout", "undo", name)
 			assert.Equal(t, cli.Failed, code, "the operator has not seen the last edit")
-			assert.Contains(t, errOut, "has not seen its latest edit yet")
+			assert.Contains(t, errOut, "the operator has not processed the latest change of "+name+" yet, so its current revision is unknown")
 		})
 	}
 }
@@ -187,7 +187,7 @@ func TestDiff(t *testing.T) {
 	assert.Contains(t, out, "from revision 1 (web-a) to revision 2 (web-b):\n")
 	assert.Contains(t, out, `"app:0" -> "app:1"`)
 	out, _, _ = w.call("rollout", "diff", "clone/web", "--from=1", "--to=1")
-	assert.Contains(t, out, "  nothing differs\n")
+	assert.Contains(t, out, "  no differences\n")
 	_, errOut, code = w.call("rollout", "diff", "clone/web", "--from=7")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, errOut, "has no revision 7")
@@ -209,7 +209,7 @@ func TestWhatCannotBeFoundIsSaid(t *testing.T) {
 	w := newWorld(t)
 	_, errOut, code := w.call("rollout", "status", "clone/web")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, errOut, "error: there is no cloneset/web in namespace "+w.client.Namespace)
+	assert.Contains(t, errOut, "error: cloneset/web not found in namespace "+w.client.Namespace)
 	_, errOut, code = w.call("rollout", "status")
 	assert.Equal(t, cli.Misused, code)
 	assert.Contains(t, errOut, "see flotilla rollout status --help")

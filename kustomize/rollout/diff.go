@@ -15,10 +15,10 @@ import (
 // diff returns the subcommand that compares pod templates.
 func (c common) diff() *cobra.Command {
 	var from, to int64
-	command := c.command("diff", "Show what an update changes in the pod template", `Show what differs between two pod templates: from the newest revision that is not the present one, to the template as it
-is now. --from and --to name other revisions by their numbers, as in flotilla rollout history.
+	command := c.command("diff", "Show the changes of an update in the pod template", `Show the difference between two pod templates: from the newest revision that differs from the template, to the template.
+--from and --to choose other revisions by number, as in flotilla rollout history.
 
-A line begins with + where a field is added, with - where it is removed and with ~ where it is changed.`,
+Lines begin with + (added), - (removed) or ~ (changed).`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
 			revisions, err := client.Revisions(ctx, s)
 			if err != nil {
@@ -39,15 +39,15 @@ A line begins with + where a field is added, with - where it is removed and with
 			fmt.Fprintf(c.streams.Out, "%s/%s from %s to %s:\n", s.Kind.Name, s.Name, title(older), name)
 			lines := apply.Diff(&unstructured.Unstructured{Object: older.Template}, &unstructured.Unstructured{Object: next})
 			if len(lines) == 0 {
-				lines = []string{"nothing differs"}
+				lines = []string{"no differences"}
 			}
 			for _, line := range lines {
 				fmt.Fprintln(c.streams.Out, "  "+line)
 			}
 			return nil
 		})
-	command.Flags().Int64Var(&from, "from", 0, "number of the revision to compare; 0 is the newest that is not the present template")
-	command.Flags().Int64Var(&to, "to", 0, "number of the revision to compare with; 0 is the present template")
+	command.Flags().Int64Var(&from, "from", 0, "number of the first revision; 0 means the newest one that differs from the template")
+	command.Flags().Int64Var(&to, "to", 0, "number of the second revision; 0 means the template")
 	return command
 }
 

@@ -55,7 +55,7 @@ func cell(pod *corev1.Pod) string {
 	return "○"
 }
 
-const legend = "● ready  ○ starting  ◐ updating in place or held  × ending  ! in trouble"
+const legend = "● ready  ○ starting  ◐ updating in place or held  × terminating  ! failing"
 
 // draw draws a rollout in lines of at most width columns: what it has come to, a line for each revision with a cell for
 // each pod, and what the cells mean. Lines of cells that are too long go on in the next line.

@@ -68,7 +68,7 @@ func TestDrawingsFitTheTerminal(t *testing.T) {
 
 func TestARolloutIsToldInALine(t *testing.T) {
 	s := set(func(*workload.Set) {})
-	assert.Equal(t, "web-b (update) 1 ready, 1 starting, 1 in trouble; web-a (current) 1 ready, 1 updating; web-z (older) 1 ending", describe(s, pods()))
+	assert.Equal(t, "web-b (update) 1 ready, 1 starting, 1 failing; web-a (current) 1 ready, 1 updating; web-z (older) 1 terminating", describe(s, pods()))
 	assert.Equal(t, "no pods", describe(s, nil))
 }
 

@@ -35,23 +35,23 @@ func (c common) edit(verb, short, long string, make func(context.Context, *workl
 			}
 		}
 		if dryRun {
-			done += " (dry run: nothing was changed)"
+			done += " (dry run: not applied)"
 		}
 		fmt.Fprintf(c.streams.Out, "%s/%s %s\n", s.Kind.Name, s.Name, done)
 		return nil
 	})
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "let the server judge the edit, and change nothing")
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "validate the change on the server without applying it")
 	return command
 }
 
 func (c common) pause() *cobra.Command {
-	return c.edit("pause", "Stop the update of pods", `Stop the update of pods. Scaling goes on, and pods in the middle of an update finish it.`,
+	return c.edit("pause", "Pause the update of pods", `Stop the update of further pods. Scaling continues, and running updates of pods are completed.`,
 		func(_ context.Context, _ *workload.Client, s *workload.Set) (workload.Patch, string, error) {
 			switch {
 			case s.OnDelete:
-				return workload.Patch{}, "", fmt.Errorf("%s updates no pod by itself: its strategy is OnDelete", s)
+				return workload.Patch{}, "", fmt.Errorf("%s has strategy OnDelete: pods are updated only when you delete them", s)
 			case s.Paused:
-				return workload.Patch{}, "is paused already", nil
+				return workload.Patch{}, "is already paused", nil
 			}
 			patch, err := s.Pause()
 			return patch, "paused", err
@@ -59,7 +59,7 @@ func (c common) pause() *cobra.Command {
 }
 
 func (c common) resume() *cobra.Command {
-	return c.edit("resume", "Let a paused update go on", "",
+	return c.edit("resume", "Continue a paused update", "",
 		func(_ context.Context, _ *workload.Client, s *workload.Set) (workload.Patch, string, error) {
 			if !s.Paused {
 				return workload.Patch{}, "is not paused", nil
@@ -71,31 +71,31 @@ func (c common) resume() *cobra.Command {
 
 func (c common) restart() *cobra.Command {
 	var containers []string
-	command := c.edit("restart", "Restart all pods, in place where their policy says so", `Restart all pods, within maxUnavailable and partition.
+	command := c.edit("restart", "Restart all pods, in place if their policy allows it", `Restart all pods, within maxUnavailable and partition.
 
-Pods are replaced by new ones: the template gets annotation `+restartedAnnotation+`, as with
-kubectl. Where pods are updated in place their containers are restarted in place instead, all or those of --container,
-by annotation `+inPlaceAnnotation+` of the template and the node agent: the same pods, IPs and volumes.`,
+By default, pods are recreated: the template gets annotation `+restartedAnnotation+`, as with
+kubectl. With an in-place policy, the node agent restarts the containers in place, all of them or those of --container, and
+pods keep their IPs and volumes: the template gets annotation `+inPlaceAnnotation+`.`,
 		func(_ context.Context, _ *workload.Client, s *workload.Set) (workload.Patch, string, error) {
 			if s.Paused {
-				return workload.Patch{}, "", fmt.Errorf("%s is paused: resume it first with flotilla rollout resume %s", s, s)
+				return workload.Patch{}, "", fmt.Errorf("%s is paused; resume it first: flotilla rollout resume %s", s, s)
 			}
 			now := c.clock.Now().UTC().Format(time.RFC3339)
 			if !s.InPlace() {
 				if len(containers) > 0 {
-					return workload.Patch{}, "", cli.MisuseErrorf("%s replaces its pods: single containers are restarted where pods are updated in place", s)
+					return workload.Patch{}, "", cli.MisuseErrorf("%s recreates its pods: --container needs a policy that updates pods in place", s)
 				}
 				patch, err := s.Annotate(restartedAnnotation, now)
 				return patch, "restarted", err
 			}
 			for _, name := range containers {
 				if !slices.Contains(s.Containers(), name) {
-					return workload.Patch{}, "", cli.MisuseErrorf("%s has no container %s; it has %s", s, name, strings.Join(s.Containers(), ", "))
+					return workload.Patch{}, "", cli.MisuseErrorf("%s has no container %q; use %s", s, name, strings.Join(s.Containers(), ", "))
 				}
 			}
 			patch, err := s.Annotate(inPlaceAnnotation, strings.Join(append([]string{now}, containers...), " "))
 			return patch, "restarts in place", err
 		})
-	command.Flags().StringArrayVarP(&containers, "container", "c", nil, "restart this container only, in place; may be repeated")
+	command.Flags().StringArrayVarP(&containers, "container", "c", nil, "restart only this container, in place; may be repeated")
 	return command
 }

@@ -31,13 +31,13 @@ type entry struct {
 func (c common) history() *cobra.Command {
 	var number int64
 	var output string
-	command := c.command("history", "List the revisions of a workload, or show one of them", `List the revisions of a workload with the pods that have them, or show the pod template of one with --revision.
+	command := c.command("history", "List the revisions of a workload, or show one of them", `List the revisions of a workload with their pods, or show the pod template of one revision with --revision.
 
-CAUSE is annotation kubernetes.io/change-cause of the pod template or, for DaemonSets, of the object when its template
-was changed.`,
+CAUSE is annotation kubernetes.io/change-cause of the pod template. For a DaemonSet it is also the annotation that the object
+had when its template was changed.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
-			if output != "" && output != "json" {
-				return cli.MisuseErrorf("-o %s: there is json, and without it text", output)
+			if err := cli.CheckOutput(output); err != nil {
+				return err
 			}
 			revisions, err := client.Revisions(ctx, s)
 			if err != nil {
@@ -56,8 +56,8 @@ was changed.`,
 			}
 			return printHistory(c.streams.Out, entries(s, revisions, pods), output)
 		})
-	command.Flags().Int64Var(&number, "revision", 0, "show the pod template of the revision with this number")
-	command.Flags().StringVarP(&output, "output", "o", "", "json: print JSON")
+	command.Flags().Int64Var(&number, "revision", 0, "number of the revision to show; 0 lists all")
+	cli.AddOutput(command.Flags(), &output)
 	return command
 }
 

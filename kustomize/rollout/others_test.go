@@ -41,10 +41,10 @@ func TestExplainReadsWhatIsInTheWay(t *testing.T) {
 	assert.Equal(t, "CloneSet web in namespace "+w.client.Namespace+` is Progressing: 0 of 1 pods updated, 2 of 2 available: MaxUnavailable: web-x is awaited.
 
 - Pod web-0: the image app:2 of container main cannot be pulled.
-  Correct the image, its pull policy or the pull secrets, or go back: flotilla rollout undo cloneset/web
+  Correct the image, its pull policy or the pull secrets, or roll back: flotilla rollout undo cloneset/web
 
 - Its partition keeps 1 of 2 pods at an older revision.
-  Lower rollingUpdate.partition to go on; 0 updates all.
+  To continue, lower rollingUpdate.partition; 0 updates all.
 `, out)
 	out, errOut, code = w.call("explain", "clone", "web", "-o", "json")
 	require.Equal(t, cli.Done, code, errOut)
@@ -67,7 +67,7 @@ func TestDrainLeavesPodsOfDaemonSets(t *testing.T) {
 	out, errOut, code := w.call("drain", node.Name, "--dry-run")
 	require.Equal(t, cli.Done, code, errOut)
 	in := "pod " + w.client.Namespace + "/"
-	assert.Equal(t, in+"cloneset leaves\n"+in+"daemonset stays (pod of DaemonSet web)\n"+in+"statefulset leaves\n", out)
+	assert.Equal(t, in+"cloneset is to be evicted\n"+in+"daemonset stays (pod of DaemonSet web)\n"+in+"statefulset is to be evicted\n", out)
 
 	out, errOut, code = w.call("drain", node.Name, "--timeout=30s")
 	require.Equal(t, cli.Done, code, errOut)
@@ -89,7 +89,7 @@ func TestDrainWaitsForBudgetsAndAsksBeforeItDestroys(t *testing.T) {
 	w.runOn(node.Name, nil, "lonely")
 	_, errOut, code := w.call("drain", node.Name)
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, errOut, w.client.Namespace+"/lonely: no controller would make it again")
+	assert.Contains(t, errOut, w.client.Namespace+"/lonely: it has no controller that would recreate it")
 
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "floor"}, Spec: policyv1.PodDisruptionBudgetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, MaxUnavailable: new(intstr.FromInt32(0)),

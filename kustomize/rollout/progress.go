@@ -60,7 +60,7 @@ func judge(s *workload.Set) (Phase, string) {
 	case s.Deleting:
 		return Failed, "it is being deleted"
 	case s.Observed < s.Generation:
-		return Progressing, "its operator has not seen the latest edit yet"
+		return Progressing, "its operator has not processed the latest change yet"
 	case stalled != nil && stalled.Status == "True":
 		return Failed, told(stalled)
 	case deadline != nil && deadline.Status == "False" && deadline.Reason == "ProgressDeadlineExceeded":
@@ -77,13 +77,13 @@ func judge(s *workload.Set) (Phase, string) {
 func reached(s *workload.Set) (Phase, string) {
 	ready := s.Condition("Ready")
 	if ready == nil && s.Target == workload.Unknown {
-		return Failed, "its operator does not say whether the update has reached the selected nodes: it has no condition Ready"
+		return Failed, "the progress on the selected nodes is unknown: condition Ready is missing"
 	}
 	switch {
 	case isDone(s, ready):
 		return Complete, end(s)
 	case s.Paused && s.Old() > 0 && (s.Target == workload.Unknown || s.Updated < s.Target):
-		return Paused, fmt.Sprintf("it is paused, with %s; flotilla rollout resume %s lets it go on", counts(s), s)
+		return Paused, fmt.Sprintf("it is paused, with %s; to continue: flotilla rollout resume %s", counts(s), s)
 	case ready != nil && ready.Status != "True":
 		return Progressing, fmt.Sprintf("%s: %s", counts(s), told(ready))
 	}

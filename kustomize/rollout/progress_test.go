@@ -58,12 +58,12 @@ func TestJudge(t *testing.T) {
 		{
 			"the spec is newer than the status",
 			func(s *workload.Set) { all(s); s.Observed = 1 },
-			Progressing, "its operator has not seen the latest edit yet",
+			Progressing, "its operator has not processed the latest change yet",
 		},
 		{
 			"paused on its way",
 			func(s *workload.Set) { s.Paused = true; s.Conditions = is("Ready", "True", "Paused", "3 pods wait") },
-			Paused, "it is paused, with 2 of 5 pods updated, 4 of 5 available; flotilla rollout resume cloneset/web lets it go on",
+			Paused, "it is paused, with 2 of 5 pods updated, 4 of 5 available; to continue: flotilla rollout resume cloneset/web",
 		},
 		{"paused with nothing to do", func(s *workload.Set) { all(s); s.Paused = true }, Complete, "all 5 pods are updated and available"},
 		{
@@ -84,7 +84,7 @@ func TestJudge(t *testing.T) {
 		{
 			"stalled before the latest edit",
 			func(s *workload.Set) { s.Observed = 1; s.Conditions = is("Stalled", "True", "InvalidSpec", "no image") },
-			Progressing, "its operator has not seen the latest edit yet",
+			Progressing, "its operator has not processed the latest change yet",
 		},
 		{
 			"OnDelete with old pods",
@@ -116,12 +116,12 @@ func TestJudge(t *testing.T) {
 				s.Target, s.Paused = workload.Unknown, true
 				s.Conditions = is("Ready", "True", "Paused", "")
 			},
-			Paused, "it is paused, with 2 pods updated, 4 of 5 available; flotilla rollout resume cloneset/web lets it go on",
+			Paused, "it is paused, with 2 pods updated, 4 of 5 available; to continue: flotilla rollout resume cloneset/web",
 		},
 		{
 			"a selector of nodes that no operator tells of",
 			func(s *workload.Set) { s.Target = workload.Unknown },
-			Failed, "its operator does not say whether the update has reached the selected nodes: it has no condition Ready",
+			Failed, "the progress on the selected nodes is unknown: condition Ready is missing",
 		},
 	}
 	for _, c := range cases {

@@ -24,9 +24,9 @@ func TestRestartInPlace(t *testing.T) {
 	}{
 		{inPlace, nil, cli.Done, "CloneSet/web restarts in place\n", `^\S+Z$`},
 		{inPlace, []string{"-c", "main"}, cli.Done, "CloneSet/web restarts in place\n", `^\S+Z main$`},
-		{inPlace, []string{"-c", "other"}, cli.Misused, "has no container other; it has main", "^$"},
-		{rolling, []string{"-c", "main"}, cli.Misused, "replaces its pods", "^$"},
-		{`{"rollingUpdate": {"paused": true}}`, nil, cli.Failed, "is paused: resume it first", "^$"},
+		{inPlace, []string{"-c", "other"}, cli.Misused, `has no container "other"; use main`, "^$"},
+		{rolling, []string{"-c", "main"}, cli.Misused, "recreates its pods", "^$"},
+		{`{"rollingUpdate": {"paused": true}}`, nil, cli.Failed, "is paused; resume it first", "^$"},
 	} {
 		w := newWorld(t)
 		w.create(kind, c.strategy)

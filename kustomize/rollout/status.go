@@ -18,10 +18,10 @@ func (c common) status() *cobra.Command {
 	var follow bool
 	var timeout time.Duration
 	var output string
-	command := c.command("status", "Wait until a rollout has reached its partition", `Wait until a rollout has reached what the spec asks for: its partition, or all pods.
+	command := c.command("status", "Wait until a rollout is complete", `Wait until a rollout has reached its partition, or all pods.
 
-It ends with 0 when that is reached, and with 3 when it is not: because the rollout has failed, because --timeout has
-passed, or at once with --watch=false.`,
+The exit code is 0 if the rollout is complete, and 3 if it has failed or --timeout has passed. With --watch=false the command
+prints the state at once, with exit code 3 for a rollout that is incomplete.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
 			tell, err := teller(output, c.streams.Out)
 			if err != nil {
@@ -33,9 +33,9 @@ passed, or at once with --watch=false.`,
 			}
 			return waitFor(ctx, client, s, timeout, tell)
 		})
-	command.Flags().BoolVar(&follow, "watch", true, "wait for the end of the rollout")
-	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait, such as 5m; 0 is without end")
-	command.Flags().StringVarP(&output, "output", "o", "", "json: print the last state as JSON")
+	command.Flags().BoolVar(&follow, "watch", true, "wait for the end of the rollout; false prints the state at once")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
+	cli.AddOutput(command.Flags(), &output)
 	return command
 }
 
@@ -44,7 +44,7 @@ func answer(p Progress) error {
 	if p.Phase == Complete {
 		return nil
 	}
-	return cli.NoErrorf("%s/%s has not arrived: %s", p.Kind, p.Name, p.Message)
+	return cli.NoErrorf("%s/%s is not complete: %s", p.Kind, p.Name, p.Message)
 }
 
 // waitFor tells of a rollout until it ends, or time is up.
@@ -90,7 +90,7 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 // ended tells why a wait ended before the rollout did.
 func ended(ctx context.Context, timeout time.Duration, p Progress) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return cli.NoErrorf("%s/%s has not arrived after %s: %s", p.Kind, p.Name, timeout, p.Message)
+		return cli.NoErrorf("%s/%s is not complete after %s: %s", p.Kind, p.Name, timeout, p.Message)
 	}
 	return ctx.Err()
 }
@@ -103,11 +103,10 @@ type voice struct {
 }
 
 func teller(output string, out io.Writer) (voice, error) {
-	switch output {
-	case "", "json":
-		return voice{out: out, json: output == "json", last: new("")}, nil
+	if err := cli.CheckOutput(output); err != nil {
+		return voice{}, err
 	}
-	return voice{}, cli.MisuseErrorf("-o %s: there is json, and without it text", output)
+	return voice{out: out, json: output == "json", last: new("")}, nil
 }
 
 // say prints a message that was not the last one.

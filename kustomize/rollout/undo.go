@@ -15,9 +15,10 @@ import (
 
 func (c common) undo() *cobra.Command {
 	var number int64
-	command := c.edit("undo", "Go back to an earlier pod template", `Go back to an earlier pod template: that of the revision before the present one, or of the one that --to-revision
-names. It is an edit of the template like any other, within partition and maxUnavailable: pods that the partition keeps at
-other revisions, such as a broken canary, stay as they are, and the command warns of them.`,
+	command := c.edit("undo", "Restore an earlier pod template", `Restore the pod template of the previous revision, or of the revision in --to-revision.
+
+This is a change of the template like any other, within partition and maxUnavailable. Pods that the partition keeps at other
+revisions, such as a broken canary, stay unchanged, and the command shows a warning.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) (workload.Patch, string, error) {
 			revisions, err := client.Revisions(ctx, s)
 			if err != nil {
@@ -32,20 +33,20 @@ other revisions, such as a broken canary, stay as they are, and the command warn
 				return workload.Patch{}, "", err
 			}
 			if stay := keptElsewhere(s, pods, chosen.Name); stay > 0 {
-				fmt.Fprintf(c.streams.ErrOut, "warning: the partition keeps %d pods of other revisions as they are; with partition 0 they go back too: %s\n",
+				fmt.Fprintf(c.streams.ErrOut, "warning: the partition keeps %d pods at other revisions; to roll them back, too, set partition 0: %s\n",
 					stay, withoutPartition(s))
 			}
-			done := fmt.Sprintf("goes back to revision %d (%s)", chosen.Number, chosen.Name)
+			done := fmt.Sprintf("rolls back to revision %d (%s)", chosen.Number, chosen.Name)
 			if workload.SameTemplate(chosen.Template, s.Template()) {
-				return workload.Patch{}, fmt.Sprintf("has the template of revision %d already", chosen.Number), nil
+				return workload.Patch{}, fmt.Sprintf("already has the template of revision %d", chosen.Number), nil
 			}
 			if s.Paused {
-				done += "; it is paused: flotilla rollout resume " + s.String() + " lets it begin"
+				done += "; it is paused; to continue: flotilla rollout resume " + s.String()
 			}
 			patch, err := s.SetTemplate(chosen.Template)
 			return patch, done, err
 		})
-	command.Flags().Int64Var(&number, "to-revision", 0, "number of the revision, as in flotilla rollout history; 0 is the one before the present")
+	command.Flags().Int64Var(&number, "to-revision", 0, "number of the revision, as in flotilla rollout history; 0 means the previous one")
 	return command
 }
 
@@ -86,7 +87,7 @@ func choose(s *workload.Set, revisions []*workload.Revision, number int64) (*wor
 		return numbered(s, revisions, number)
 	}
 	if s.Observed < s.Generation {
-		return nil, fmt.Errorf("the operator of %s has not seen its latest edit yet, so which revision is the present one is not known: name one with --to-revision", s)
+		return nil, fmt.Errorf("the operator has not processed the latest change of %s yet, so its current revision is unknown: set --to-revision", s)
 	}
 	for _, r := range slices.Backward(revisions) {
 		if !s.IsUpdated(r.Name) {
@@ -102,5 +103,5 @@ func numbered(s *workload.Set, revisions []*workload.Revision, number int64) (*w
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no revision %d: flotilla rollout history %s lists them", s, number, s)
+	return nil, fmt.Errorf("%s has no revision %d; to list them: flotilla rollout history %s", s, number, s)
 }

@@ -24,12 +24,12 @@ const (
 
 func (c common) watch() *cobra.Command {
 	var timeout time.Duration
-	command := c.command("watch", "Draw a rollout while it goes on", `Draw a rollout while it goes on, a line for each revision and a cell for each pod, until it ends as in
-flotilla rollout status. Where the output is no terminal, each change is a line of text.`,
+	command := c.command("watch", "Draw a rollout until its end", `Draw a rollout until its end, with a line for each revision and a cell for each pod. The exit codes are the same as in
+flotilla rollout status. If the output is not a terminal, each change is printed as a line of text.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
 			return c.follow(ctx, client, s, timeout)
 		})
-	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to watch, such as 5m; 0 is without end")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
 	return command
 }
 

@@ -30,26 +30,26 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 	var choices install.Choices
 	command := &cobra.Command{
 		Use:   "takeover FEATURE... | --finish [FEATURE...]",
-		Short: "Take kinds over from OpenKruise, whose other kinds go on working",
-		Long: `Take features over from OpenKruise, one after the other: the operator is started, OpenKruise's manager is made to leave
-the kinds alone, the operator gets CRDs and webhooks, and the pods of these kinds are compared with what they were. If the
-operator does not start, OpenKruise has lost nothing. No object of the kinds and no pod is written. OpenKruise's other
-kinds go on working.
+		Short: "Move kinds from OpenKruise to Flotilla, and back",
+		Long: `Move features from OpenKruise to Flotilla, one after the other. For each feature, the command starts the operator, stops
+OpenKruise's manager from writing these kinds, installs CRDs and webhooks, and compares the pods before and after. Objects and
+pods stay unchanged. If the operator fails to start, OpenKruise keeps the feature. OpenKruise continues with its other kinds.
 
-Objects stay stored in the version in which OpenKruise's CRDs store them. So --undo gives a feature back as long as OpenKruise is
-there, with all that was written since.
+Objects keep the storage version of OpenKruise's CRDs. So --undo can give a feature back with all later changes while
+OpenKruise is installed.
 
---finish ends takeovers: it stores the objects in Flotilla's version and removes OpenKruise's manager, node agent and webhooks, and
-the policy that refuses its account. CRDs and objects stay. It refuses while there are objects of kinds that OpenKruise looks after.
-Without a feature it ends all takeovers; with features OpenKruise stays until the others are ended, too.
+--finish ends takeovers: it stores the objects in Flotilla's version, and removes OpenKruise's manager, node agent and webhooks,
+and the admission policy against its ServiceAccount. CRDs and objects stay. The command refuses to run while objects of
+other kinds of OpenKruise exist. Without a feature it ends all takeovers. With features, OpenKruise stays until the others
+are finished, too.
 
-A run that was interrupted goes on when you repeat the command. Settings of the last run are remembered, as by
-"flotilla install". "flotilla status" shows what has begun and not ended.
+To continue an interrupted run, repeat the command; "flotilla status" shows interrupted runs. Settings of the last run are
+remembered, as in "flotilla install".
 
---dry-run shows what would change and what cannot be had, and writes nothing. A pod that changed is told with who did it, and does
-not end the run; the exit code is 3 then.
+--dry-run shows changes and limitations without a write. If a pod changed during the takeover, the command shows the change and
+its author, continues, and ends with exit code 3.
 
-"all" stands for every feature but daemon: OpenKruise's node agent and Flotilla's would both act on a node.`,
+"all" means every feature except daemon: two node agents on a node would conflict.`,
 		Example: `  flotilla takeover all --dry-run
   flotilla takeover cloneset --registry registry.example.com/team
   flotilla takeover cloneset --undo
@@ -76,10 +76,10 @@ not end the run; the exit code is 3 then.
 				return err
 			}
 			if t.back && t.final {
-				return cli.MisuseErrorf("--undo gives features back, and --finish ends that this can be done: name one of them")
+				return cli.MisuseErrorf("--undo and --finish cannot be used together")
 			}
 			if t.dryRun && t.back {
-				return cli.MisuseErrorf("--dry-run is about taking over: --undo removes what it shows")
+				return cli.MisuseErrorf("--dry-run cannot be used with --undo")
 			}
 			t.namesManager = command.Flags().Changed("from-namespace") || command.Flags().Changed("from-account")
 			return t.run(command.Context(), features)
@@ -87,23 +87,24 @@ not end the run; the exit code is 3 then.
 		ValidArgsFunction: complete,
 	}
 	set := command.Flags()
-	set.BoolVar(&t.dryRun, "dry-run", false, "Show what would change and write nothing.")
-	set.BoolVar(&t.back, "undo", false, "Give the features back to OpenKruise.")
-	set.BoolVar(&t.final, "finish", false, "End takeovers: remove OpenKruise, after which nothing can be given back.")
-	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "Namespace of OpenKruise's manager.")
-	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager.")
+	set.BoolVar(&t.dryRun, "dry-run", false, "show the changes and limitations without a write")
+	set.BoolVar(&t.back, "undo", false, "give the features back to OpenKruise")
+	set.BoolVar(&t.final, "finish", false, "end takeovers and remove OpenKruise; afterwards --undo is rejected")
+	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "namespace of OpenKruise's manager")
+	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager")
 	choices.AddTo(set)
-	set.BoolVar(&t.wait, "wait", true, "Wait until managers do their work.")
-	set.DurationVar(&t.timeout, "timeout", patience, "How long to wait for each step.")
-	set.DurationVar(&t.settle, "settle", settle, "How long the new operator works before pods are compared; how long API servers may take to notice a storage version.")
+	_ = set.MarkHidden("only-namespace") // it is refused, with the reason
+	set.BoolVar(&t.wait, "wait", true, "wait until the operators are ready")
+	set.DurationVar(&t.timeout, "timeout", patience, "time limit of each step")
+	set.DurationVar(&t.settle, "settle", settle, "time before pods are compared, and for API servers to use another storage version")
 	return command
 }
 
 // selected returns the features that are named. Errors are misuse.
 func selected(names []string) ([]catalog.Feature, error) {
 	if slices.Contains(names, daemonFeature) {
-		return nil, cli.MisuseErrorf("daemon cannot be taken over beside OpenKruise's node agent, both would act on a node: " +
-			"remove OpenKruise when all its other kinds are taken over, then flotilla install daemon")
+		return nil, cli.MisuseErrorf("daemon cannot be taken over while the node agent of OpenKruise runs, because both would act on a node. " +
+			"Take over the other features, run flotilla takeover --finish, then flotilla install daemon")
 	}
 	features, err := catalog.Select(names...)
 	if err != nil {

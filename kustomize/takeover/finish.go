@@ -22,8 +22,8 @@ const (
 	ownStorage     = "store objects in Flotilla's version"
 	removeWebhooks = "remove OpenKruise's webhooks"
 	removeManager  = "remove OpenKruise's manager and node agent"
-	freeCRDs       = "free the CRDs of what kept OpenKruise away"
-	removePolicy   = "remove the policy against its account"
+	freeCRDs       = "remove the guard against OpenKruise from the CRDs"
+	removePolicy   = "remove the policy against its ServiceAccount"
 )
 
 // removing reports whether OpenKruise is being removed, or has been.
@@ -46,7 +46,7 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 		return err
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("OpenKruise looks after objects that nobody would look after then; take them over or delete them first: %s", strings.Join(left, ", "))
+		return fmt.Errorf("these objects of OpenKruise would have no controller; take over their kinds or delete them first: %s", strings.Join(left, ", "))
 	}
 	var all []*handover
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -80,21 +80,21 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 			continue
 		}
 		if err := h.do(ctx, openkruise.Final, []step{{ownStorage, h.ownStorage}}); err != nil {
-			return fmt.Errorf("%s: %w; run the command again, or go back: %s", h.feature(), err, now[h.feature()].Undo())
+			return fmt.Errorf("%s: %w; run the command again, or go back with: %s", h.feature(), err, now[h.feature()].Undo())
 		}
 		if err := h.note(ctx, openkruise.Final, ""); err != nil {
 			return err
 		}
 	}
 	if len(waiting) > 0 {
-		fmt.Fprintf(t.streams.Out, "OpenKruise stays until %s is taken over for good, too: flotilla takeover --finish\n", strings.Join(waiting, ", "))
+		fmt.Fprintf(t.streams.Out, "OpenKruise stays until the takeover of %s is finished, too: flotilla takeover --finish\n", strings.Join(waiting, ", "))
 		return t.answer(ctx, cluster, pods)
 	}
 	if err := without(ctx, all); err != nil {
 		return fmt.Errorf("%w; run the command again", err)
 	}
-	fmt.Fprintln(t.streams.Out, "OpenKruise's manager, node agent and webhooks are gone; all CRDs and objects stay. If a tool manages OpenKruise, such as Helm, remove it there, too")
-	fmt.Fprintln(t.streams.Out, "the node agent of Flotilla: flotilla install daemon")
+	fmt.Fprintln(t.streams.Out, "the manager, node agent and webhooks of OpenKruise are deleted; all CRDs and objects stay. If a tool such as Helm manages OpenKruise, remove it there, too")
+	fmt.Fprintln(t.streams.Out, "to install the node agent of Flotilla: flotilla install daemon")
 	return t.answer(ctx, cluster, pods)
 }
 
@@ -113,12 +113,12 @@ func ending(now map[string]openkruise.Handover, features []catalog.Feature) ([]s
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, errors.New("nothing was taken over from OpenKruise, or it was ended")
+		return nil, errors.New("no takeover from OpenKruise was found, or all of them are finished")
 	}
 	for _, name := range chosen {
 		handover, there := now[name]
 		if !there {
-			return nil, fmt.Errorf("%s was not taken over from OpenKruise, or that was ended", name)
+			return nil, fmt.Errorf("no takeover of %s from OpenKruise was found, or it is finished", name)
 		}
 		if trouble := handover.Trouble(); trouble != "" && handover.Direction != openkruise.Final {
 			return nil, fmt.Errorf("%s: %s. %s", name, trouble, handover.Help())
@@ -246,7 +246,7 @@ func foretell(ctx context.Context, out io.Writer, mine, all []*handover, waiting
 		}
 	}
 	if len(waiting) > 0 {
-		fmt.Fprintf(out, "OpenKruise would stay until %s is taken over for good, too\n", strings.Join(waiting, ", "))
+		fmt.Fprintf(out, "OpenKruise would stay until the takeover of %s is finished, too\n", strings.Join(waiting, ", "))
 		return nil
 	}
 	workloads, err := all[0].old.Workloads(ctx, all[0].cluster)

@@ -104,7 +104,7 @@ func TestTheEndOfATakeover(t *testing.T) {
 	for _, args := range [][]string{nil, {"--dry-run"}, {"cloneset"}} {
 		output, code = call(t, clitest.Administrator, append([]string{"takeover", "--finish"}, args...)...)
 		assert.Equal(t, cli.Failed, code)
-		assert.Contains(t, output, "take them over or delete them first: sidecarsets.apps.kruise.io (1)\n")
+		assert.Contains(t, output, "take over their kinds or delete them first: sidecarsets.apps.kruise.io (1)\n")
 	}
 	require.NoError(t, client.Resource(sidecars).Delete(t.Context(), "proxy", metav1.DeleteOptions{}))
 	output, code = call(t, clitest.Administrator, "takeover", "--finish", "--dry-run")
@@ -117,12 +117,12 @@ func TestTheEndOfATakeover(t *testing.T) {
 	})
 	output, code = call(t, clitest.Nobody, "takeover", "--finish")
 	assert.Equal(t, cli.Failed, code, output)
-	assert.Contains(t, output, "missing right: patch customresourcedefinitions.apiextensions.k8s.io/status\n")
-	assert.Contains(t, output, "missing right: patch clonesets.apps.kruise.io/status\n")
+	assert.Contains(t, output, "missing permission: patch customresourcedefinitions.apiextensions.k8s.io/status\n")
+	assert.Contains(t, output, "missing permission: patch clonesets.apps.kruise.io/status\n")
 	for _, args := range [][]string{{"cloneset", "--undo"}, {"cloneset"}} {
 		output, code = call(t, clitest.Nobody, append([]string{"takeover"}, args...)...)
 		assert.Equal(t, cli.Failed, code, output)
-		assert.Contains(t, output, "missing right: update deployments.apps in namespace kruise-system")
+		assert.Contains(t, output, "missing permission: update deployments.apps in namespace kruise-system")
 	}
 	assert.Equal(t, before, everything(t), "nothing is written without the rights, nor by a dry run")
 	web, err := client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
@@ -133,7 +133,7 @@ func TestTheEndOfATakeover(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "takeover", "--finish", "--settle=0", "--timeout=30s")
 
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "4 pods: none was written or restarted\n")
+	assert.Contains(t, output, "4 pods: no changes and no restarts\n")
 	crd, err := client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err, "CRDs stay")
 	assert.Equal(t, []string{"v1beta1"}, apply.StoredVersions(crd))
@@ -161,7 +161,7 @@ func TestTheEndOfATakeover(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(err), "a tool that removes OpenKruise does not take its CRDs along: %v", err)
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "nothing was taken over, or it was given back")
+	assert.Contains(t, output, "the feature was not taken over, or was given back")
 	require.NoError(t, client.Resource(deployments).Namespace("flotilla-system").Delete(t.Context(), "cloneset-manager", metav1.DeleteOptions{}))
 	for _, resource := range []schema.GroupVersionResource{policies, {Group: policies.Group, Version: "v1", Resource: "validatingadmissionpolicybindings"}} {
 		require.NoError(t, client.Resource(resource).Delete(t.Context(), "flotilla-takeover-cloneset-crds", metav1.DeleteOptions{}))
@@ -197,14 +197,14 @@ spec: {serviceAccountName: kruise-manager, automountServiceAccountToken: false, 
 	require.NoError(t, err, "a manager that still runs is refused")
 	output, code = call(t, clitest.Administrator, "status")
 	assert.Equal(t, cli.NotSo, code)
-	assert.Contains(t, output, "the end of its takeover from OpenKruise has begun and not ended; last step: remove OpenKruise's manager and node agent\n")
+	assert.Contains(t, output, "the end of its takeover from OpenKruise was interrupted; last step: remove OpenKruise's manager and node agent\n")
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "OpenKruise is gone, or on its way: nobody would look after the kinds of cloneset; end the takeover: flotilla takeover --finish cloneset")
+	assert.Contains(t, output, "OpenKruise is removed, or its removal has begun: the kinds of cloneset would have no controller. To finish the takeover: flotilla takeover --finish cloneset")
 	assert.NotContains(t, output, "run the command again")
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "Go on: flotilla takeover --finish cloneset\n")
+	assert.Contains(t, output, "To continue: flotilla takeover --finish cloneset\n")
 	for _, resource := range []schema.GroupVersionResource{pods, accounts} {
 		require.NoError(t, client.Resource(resource).Namespace("kruise-system").DeleteCollection(t.Context(),
 			metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}))

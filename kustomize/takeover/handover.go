@@ -53,14 +53,14 @@ func (h *handover) run(ctx context.Context) error {
 	}
 	steps := []step{
 		{startStep, h.start},
-		{"record what changes", h.record},
-		{"refuse the old manager's writes", h.refuse},
+		{"record the changes", h.record},
+		{"reject writes of the old manager", h.refuse},
 		{"turn its feature gates off", h.turnOff},
 		{"remove its webhooks", h.removeWebhooks},
 		{"install", func(ctx context.Context) error { return h.replacement.Install(ctx, h.cluster) }},
 	}
 	if h.feature() == "spread" {
-		steps = slices.Insert(steps, len(steps)-1, step{"copy which further kinds are allowed", h.copyAllowed})
+		steps = slices.Insert(steps, len(steps)-1, step{"copy the list of further kinds", h.copyAllowed})
 	}
 	if err := h.do(ctx, openkruise.Over, steps); err != nil {
 		return err
@@ -196,9 +196,9 @@ func (h *handover) refuse(ctx context.Context) error {
 			return true, "", nil
 		}
 		if err != nil {
-			return false, "whether the policy acts cannot be tried: " + err.Error(), nil //nolint:nilerr // what it waits for
+			return false, "the effect of the policy cannot be checked: " + err.Error(), nil //nolint:nilerr // what it waits for
 		}
-		return false, "the policy does not act yet", nil
+		return false, "the policy has no effect yet", nil
 	})
 }
 

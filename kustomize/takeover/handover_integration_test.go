@@ -29,11 +29,11 @@ func TestAnOperatorThatDoesNotStartChangesNothing(t *testing.T) {
 
 	output, code := call(t, clitest.Administrator, "doctor")
 	assert.Equal(t, cli.Done, code)
-	assert.Contains(t, output, "no operator is installed, and OpenKruise is: to take its kinds over, begin with flotilla takeover all --dry-run\n")
+	assert.Contains(t, output, "no operator is installed, but OpenKruise is. To take over its kinds, begin with: flotilla takeover all --dry-run\n")
 	for _, args := range [][]string{nil, {"--diff"}, {"--dry-run"}, {"--force-conflicts"}} {
 		output, code := call(t, clitest.Administrator, append([]string{"install", "cloneset", "--wait=false"}, args...)...)
 		assert.Equal(t, cli.Failed, code, output)
-		assert.Contains(t, output, "OpenKruise looks after the kinds of cloneset: ")
+		assert.Contains(t, output, "OpenKruise manages the kinds of cloneset: ")
 		assert.Contains(t, output, "; flotilla takeover cloneset\n")
 		assert.NotContains(t, output, "--force-conflicts")
 	}
@@ -43,22 +43,22 @@ func TestAnOperatorThatDoesNotStartChangesNothing(t *testing.T) {
 
 	assert.Equal(t, cli.Failed, code, output)
 	assert.Contains(t, output, "start the operator: not ready after 1s: Deployment flotilla-system/cloneset-manager has no pod yet; "+
-		"run the command again, or go back: flotilla takeover cloneset --undo\n")
+		"run the command again, or go back with: flotilla takeover cloneset --undo\n")
 	assert.Equal(t, before, everything(t))
 	require.NoError(t, touch(t, old, pods, "web-2f49m"), "the old manager still works")
 	before = everything(t)
 	output, code = call(t, clitest.Administrator, "status")
 	assert.Equal(t, cli.NotSo, code)
-	assert.Contains(t, output, "its takeover from OpenKruise has begun and not ended; last step: start the operator\n")
+	assert.Contains(t, output, "its takeover from OpenKruise was interrupted; last step: start the operator\n")
 	output, _ = call(t, clitest.Administrator, "doctor")
-	assert.Contains(t, output, "  Go on: flotilla takeover cloneset. Go back: flotilla takeover cloneset --undo\n")
+	assert.Contains(t, output, "  To continue: flotilla takeover cloneset. To go back: flotilla takeover cloneset --undo\n")
 
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, before, everything(t))
 	output, _ = call(t, clitest.Administrator, "status")
-	assert.NotContains(t, output, "has begun and not ended")
-	assert.Regexp(t, `cloneset +- +not installed +OpenKruise looks after its kinds: flotilla takeover cloneset\n`, output)
+	assert.NotContains(t, output, "was interrupted")
+	assert.Regexp(t, `cloneset +- +not installed +OpenKruise manages its kinds: flotilla takeover cloneset\n`, output)
 }
 
 // Once a pod runs and would lead, OpenKruise is cut off. A run that ends then is known, with the step that it was at.
@@ -81,17 +81,17 @@ func TestARunThatIsCutOffIsKnown(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(touch(t, old, pods, "web-2f49m")))
 	output, code = call(t, clitest.Administrator, "status")
 	assert.Equal(t, cli.NotSo, code)
-	assert.Contains(t, output, "its takeover from OpenKruise has begun and not ended; last step: install\n")
+	assert.Contains(t, output, "its takeover from OpenKruise was interrupted; last step: install\n")
 	catalog.Registry = ""
 	t.Cleanup(func() { catalog.Registry = "release.example" })
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--settle=0", "--timeout=20s")
 	assert.Equal(t, cli.Misused, code)
-	assert.Contains(t, output, "error: spread: this command is no release and knows no registry of the images")
+	assert.Contains(t, output, "error: spread: this command was built from source and has no default registry")
 	assert.NotContains(t, output, "done", "nothing is begun that the next feature ends")
 	for _, args := range [][]string{nil, {"--dry-run"}, {"--delete-crds"}} {
 		output, code := call(t, clitest.Administrator, append([]string{"uninstall", "cloneset"}, args...)...)
 		assert.Equal(t, cli.Failed, code)
-		assert.Contains(t, output, "nobody would look after them; give it back, which removes the operator: flotilla takeover cloneset --undo\n")
+		assert.Contains(t, output, "without the operator, its kinds have no controller. To give it back and remove the operator: flotilla takeover cloneset --undo\n")
 	}
 
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=30s")

@@ -49,7 +49,7 @@ func idle(ctx context.Context, stored []unstructured.Unstructured, manifests []*
 				return nil, err
 			}
 			if !granted {
-				reason, why = budgets.Forbidden, "no role lets the manager read kind "+kind.String()
+				reason, why = budgets.Forbidden, "the operator has no permission to read kind "+kind.String()
 			}
 		}
 		if name, help := budgets.Idle(&budget, reason); name != "" {

@@ -49,7 +49,7 @@ func TestADryRunNamesBudgetsThatWillProtectNothing(t *testing.T) {
 	output, code := call(t, clitest.Administrator, "takeover", "budget", "--dry-run")
 
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "PodUnavailableBudget default/history will protect no pod: no role lets the manager read kind ControllerRevision.apps.")
+	assert.Contains(t, output, "PodUnavailableBudget default/history will protect no pod: the operator has no permission to read kind ControllerRevision.apps.")
 	assert.NotContains(t, output, "default/web")
 
 	for resource, fields := range map[string]map[string]any{

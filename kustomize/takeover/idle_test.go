@@ -49,7 +49,7 @@ func TestPlansNameBudgetsThatWillProtectNothing(t *testing.T) {
 	plan, err := planOf("budget", manifests, world)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		"PodUnavailableBudget shop/web will protect no pod: no role lets the manager read kind Crew.example.com. Grant the account budget-manager get, list and watch of kind Crew, and get of its scale.",
+		"PodUnavailableBudget shop/web will protect no pod: the operator has no permission to read kind Crew.example.com. Grant ServiceAccount budget-manager the permissions get, list and watch for kind Crew, and get for its scale subresource.",
 		"PodUnavailableBudget shop/web will protect no pod: the cluster does not serve kind Gone.example.com. Install the CRD of kind Gone, or correct spec.targetRef of the budget.",
 	}, plan.Limits[:2])
 	assert.NotContains(t, plan.Limits[2], "PodUnavailableBudget")

@@ -60,11 +60,11 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 		})
 	}
 	if _, there := world.Policies[openkruise.RecordName(feature)]; !there {
-		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; refuses writes of %s to these kinds and to what their objects own",
+		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; rejects writes of %s to these kinds and to objects that they own",
 			openkruise.RecordName(feature), world.Account))
 	}
 	if _, there := world.Policies[openkruise.ProtectionName(feature)]; !there {
-		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; refuses to delete these CRDs, with which all objects would go",
+		plan.Changes = append(plan.Changes, fmt.Sprintf("ValidatingAdmissionPolicy %s: new; rejects the deletion of these CRDs, which would delete all objects",
 			openkruise.ProtectionName(feature)))
 	}
 	for _, manager := range world.Managers {
@@ -72,7 +72,7 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 			plan.Changes = append(plan.Changes, fmt.Sprintf("%s: restarts, with feature gates off: %s", apply.Describe(manager), strings.Join(gates, ", ")))
 		}
 	}
-	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: its rights, manager and webhooks in namespace %s", feature, install.Namespace))
+	plan.Changes = append(plan.Changes, fmt.Sprintf("flotilla install %s: permissions, manager and webhooks in namespace %s", feature, install.Namespace))
 	plan.Limits = slices.Concat(world.Idle, limits(feature, world), keepers(world))
 	return plan, nil
 }
@@ -93,11 +93,11 @@ func changesOf(kind Kind, crd *unstructured.Unstructured, world World) ([]string
 		return append(changes, crdKind+" "+kind.CRD()+": new"), nil
 	}
 	if !apply.Guarded(live) {
-		changes = append(changes, fmt.Sprintf("%s: gets the unserved version %q first, so that the old manager passes it over",
+		changes = append(changes, fmt.Sprintf("%s: gets the unserved version %q first, so that the old manager skips it",
 			apply.Describe(live), apply.GuardVersion))
 	}
 	if was, becomes := converter(live), converter(crd); was != becomes {
-		changes = append(changes, fmt.Sprintf("%s: converted by %s instead of %s", apply.Describe(live), becomes, was))
+		changes = append(changes, fmt.Sprintf("%s: converted by %s (before: %s)", apply.Describe(live), becomes, was))
 	}
 	if stored := apply.StorageVersion(live); stored != kind.Version && apply.HasVersion(crd, stored) {
 		changes = append(changes, fmt.Sprintf("%s: stores objects as %s as before, until flotilla takeover --finish", apply.Describe(live), stored))
@@ -109,7 +109,7 @@ func changesOf(kind Kind, crd *unstructured.Unstructured, world World) ([]string
 func converter(crd *unstructured.Unstructured) string {
 	service, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
 	if service == nil {
-		return "nobody"
+		return "none"
 	}
 	return fmt.Sprintf("Service %v/%v", service["namespace"], service["name"])
 }
@@ -121,16 +121,16 @@ const nodeImagesCRD = "nodeimages.apps.kruise.io"
 func limits(feature string, world World) []string {
 	var lines []string
 	if feature != "budget" && feature != "spread" {
-		lines = append(lines, "SidecarSet, PodProbeMarker and ContainerRecreateRequest of OpenKruise cannot write to running pods of these "+
-			"kinds any more; sidecars are still injected into new pods")
+		lines = append(lines, "SidecarSet, PodProbeMarker and ContainerRecreateRequest of OpenKruise can no longer write to running pods of these "+
+			"kinds; sidecars are still injected into new pods")
 	}
 	if live := world.CRDs[nodeImagesCRD]; feature == "jobs" && (live == nil || !apply.Serves(live, "v1beta1")) {
-		lines = append(lines, "ImagePullJobs pull no image until feature daemon is installed, because the cluster does not serve NodeImages in v1beta1: "+
-			"flotilla takeover --finish, then flotilla install daemon")
+		lines = append(lines, "ImagePullJobs pull no image until feature daemon is installed, because the cluster does not serve NodeImages in v1beta1. "+
+			"Run flotilla takeover --finish, then flotilla install daemon")
 	}
 	lines = append(lines,
-		"OpenKruise's manager goes on trying and logs each refusal",
-		"requests in another version than the stored one fail from the new CRD until the new manager is ready")
+		"OpenKruise's manager tries these writes again and logs each rejection",
+		"requests in other versions than the stored one fail for some seconds while the operator starts")
 	return lines
 }
 
@@ -143,7 +143,7 @@ func keepers(world World) []string {
 	if found := openkruise.Keepers(objects...); len(found) > 0 {
 		return found
 	}
-	return []string{"who applies OpenKruise's manifests again, such as Helm, undoes this: run the command again then"}
+	return []string{"a tool that applies the manifests of OpenKruise again, such as Helm, reverts the takeover. Run the command again after it"}
 }
 
 // print tells people what would change.
@@ -154,12 +154,12 @@ func (p Plan) print(out io.Writer) {
 		for _, change := range kind.Changes {
 			fmt.Fprintln(out, "    "+change)
 		}
-		fmt.Fprintln(out, "    objects and pods: nothing")
+		fmt.Fprintln(out, "    no change to objects and pods")
 	}
 	for _, change := range p.Changes {
 		fmt.Fprintln(out, "  "+change)
 	}
-	fmt.Fprintln(out, "  what cannot be had:")
+	fmt.Fprintln(out, "  limitations:")
 	for _, limit := range p.Limits {
 		fmt.Fprintln(out, "    "+limit)
 	}

@@ -329,18 +329,18 @@ spec: {versions: [{name: v1alpha1, storage: true}]}`)
 	plan.print(&out)
 	assert.Equal(t, `spread
   WorkloadSpread: 2 objects, 0 pods
-    CustomResourceDefinition workloadspreads.apps.kruise.io: gets the unserved version "flotilla" first, so that the old manager passes it over
-    CustomResourceDefinition workloadspreads.apps.kruise.io: converted by Service flotilla-system/spread-webhook instead of nobody
+    CustomResourceDefinition workloadspreads.apps.kruise.io: gets the unserved version "flotilla" first, so that the old manager skips it
+    CustomResourceDefinition workloadspreads.apps.kruise.io: converted by Service flotilla-system/spread-webhook (before: none)
     CustomResourceDefinition workloadspreads.apps.kruise.io: stores objects as v1alpha1 as before, until flotilla takeover --finish
-    objects and pods: nothing
-  ValidatingAdmissionPolicy flotilla-takeover-spread: new; refuses writes of system:serviceaccount:kruise-system:kruise-manager to these kinds and to what their objects own
-  ValidatingAdmissionPolicy flotilla-takeover-spread-crds: new; refuses to delete these CRDs, with which all objects would go
+    no change to objects and pods
+  ValidatingAdmissionPolicy flotilla-takeover-spread: new; rejects writes of system:serviceaccount:kruise-system:kruise-manager to these kinds and to objects that they own
+  ValidatingAdmissionPolicy flotilla-takeover-spread-crds: new; rejects the deletion of these CRDs, which would delete all objects
   Deployment kruise-system/old: restarts, with feature gates off: WorkloadSpread
-  flotilla install spread: its rights, manager and webhooks in namespace flotilla-system
-  what cannot be had:
-    OpenKruise's manager goes on trying and logs each refusal
-    requests in another version than the stored one fail from the new CRD until the new manager is ready
-    Helm release default/kruise has OpenKruise: its next upgrade undoes this; run the command again then
+  flotilla install spread: permissions, manager and webhooks in namespace flotilla-system
+  limitations:
+    OpenKruise's manager tries these writes again and logs each rejection
+    requests in other versions than the stored one fail for some seconds while the operator starts
+    Helm release default/kruise manages OpenKruise: its next upgrade reverts the takeover. Run the command again after it
 `, out.String())
 }
 

@@ -133,7 +133,7 @@ func cause(uid, pod string, events []unstructured.Unstructured) string {
 			reason, _, _ := unstructured.NestedString(event.Object, "reason")
 			component, _, _ := unstructured.NestedString(event.Object, "source", "component")
 			controller, _, _ := unstructured.NestedString(event.Object, "reportingComponent")
-			newest, told = at, fmt.Sprintf(": %s by %s: %s", reason, cmp.Or(controller, component, "somebody"), message)
+			newest, told = at, fmt.Sprintf(": %s by %s: %s", reason, cmp.Or(controller, component, "unknown"), message)
 		}
 	}
 	return told

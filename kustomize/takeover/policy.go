@@ -53,7 +53,7 @@ func policy(feature, account string, kinds []Kind) []*unstructured.Unstructured 
 			},
 			"validations": []any{map[string]any{
 				"expression": "variables.taken ? variables.another : !variables.owned",
-				"message":    fmt.Sprintf("Flotilla looks after this: %s was taken over from %s", feature, account),
+				"message":    fmt.Sprintf("Flotilla manages this object: %s was taken over from %s", feature, account),
 				"reason":     "Forbidden",
 			}},
 		}),
@@ -79,8 +79,8 @@ func protection(feature string, kinds []Kind) []*unstructured.Unstructured {
 			}},
 			"validations": []any{map[string]any{
 				"expression": fmt.Sprintf("!(oldObject.metadata.name in [%s])", strings.Join(crds, ", ")),
-				"message": fmt.Sprintf("Flotilla looks after its objects: %s was taken over from OpenKruise; deleting this CRD would delete all of them "+
-					"and their pods. flotilla uninstall %[1]s --delete-crds does that, once OpenKruise is gone", feature),
+				"message": fmt.Sprintf("Flotilla manages the objects of this CRD: %s was taken over from OpenKruise. Its deletion would delete all objects "+
+					"and their pods. To delete them after OpenKruise is removed: flotilla uninstall %[1]s --delete-crds", feature),
 				"reason": "Forbidden",
 			}},
 		}),

@@ -73,7 +73,7 @@ func verdict(changes int) error {
 	if changes == 0 {
 		return nil
 	}
-	return cli.NoErrorf("pods changed meanwhile, by whomever: %d changes, listed above", changes)
+	return cli.NoErrorf("pods changed while the command ran (%d changes, listed above); check who changed them", changes)
 }
 
 // one shows, takes over or gives back a feature, and returns how many changes of pods there were.
@@ -103,9 +103,9 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, h *handover)
 		return t.verify(ctx, cluster, was)
 	}
 	if err := h.run(ctx); err != nil {
-		return 0, fmt.Errorf("%w; run the command again, or go back: %s", err, way.Undo())
+		return 0, fmt.Errorf("%w; run the command again, or go back with: %s", err, way.Undo())
 	}
-	fmt.Fprintf(t.streams.Out, "%s: the way back, as long as OpenKruise is there: %s\n", h.feature(), way.Undo())
+	fmt.Fprintf(t.streams.Out, "%s: to go back while OpenKruise is installed: %s\n", h.feature(), way.Undo())
 	return t.verify(ctx, cluster, was)
 }
 
@@ -171,14 +171,14 @@ func (t *takeover) verify(ctx context.Context, cluster *apply.Cluster, was sight
 	}
 	lines := changed(was.pods, is.pods, nil)
 	if len(lines) == 0 {
-		fmt.Fprintf(t.streams.Out, "%d pods: none was written or restarted\n", len(was.pods))
+		fmt.Fprintf(t.streams.Out, "%d pods: no changes and no restarts\n", len(was.pods))
 		return 0, nil
 	}
 	events, err := eventsSince(ctx, cluster, was.at)
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(t.streams.Out, "%d pods; changed meanwhile:\n  %s\n", len(was.pods), strings.Join(changed(was.pods, is.pods, events), "\n  "))
+	fmt.Fprintf(t.streams.Out, "%d pods; these changed while the command ran:\n  %s\n", len(was.pods), strings.Join(changed(was.pods, is.pods, events), "\n  "))
 	return len(lines), nil
 }
 
@@ -209,8 +209,8 @@ func wholeCluster(settings install.Settings) error {
 	if settings.OnlyNamespace == "" {
 		return nil
 	}
-	return cli.MisuseErrorf("--only-namespace %s: OpenKruise is made to leave the kinds alone in all namespaces, so that nobody would look "+
-		"after those of the others; take over for the whole cluster", settings.OnlyNamespace)
+	return cli.MisuseErrorf("--only-namespace %s cannot be used: a takeover covers the whole cluster, because OpenKruise stops managing "+
+		"the kinds in all namespaces", settings.OnlyNamespace)
 }
 
 func (t *takeover) plan(ctx context.Context, h *handover) (Plan, error) {
@@ -219,7 +219,7 @@ func (t *takeover) plan(ctx context.Context, h *handover) (Plan, error) {
 		return Plan{}, err
 	}
 	if len(world.Configurations) == 0 && len(world.Managers) == 0 {
-		return Plan{}, fmt.Errorf("there is no OpenKruise here: no %s, and no Deployment in namespace %s runs as %s; flotilla install %s needs nothing else",
+		return Plan{}, fmt.Errorf("OpenKruise was not found: %s do not exist, and no Deployment in namespace %s has ServiceAccount %s. To install without a takeover: flotilla install %s",
 			strings.Join(described(openkruise.Configurations()), ", "), h.old.Namespace, h.old.Account, h.feature())
 	}
 	return planOf(h.feature(), h.manifests, world)

@@ -96,7 +96,7 @@ func (c candidate) waitsFor(seen sighting, now time.Time) string {
 	case now.Sub(seen.since) < steady:
 		return name + " has just started"
 	case !hasCertificate(c.secret):
-		return fmt.Sprintf("%s has not made its certificates yet; its log says why: kubectl -n %s logs deployment/%s", name, install.Namespace, name)
+		return fmt.Sprintf("%s has not created its certificates yet. Find the cause in its log: kubectl -n %s logs deployment/%s", name, install.Namespace, name)
 	}
 	if holder := c.holder(now); holder != "" {
 		return fmt.Sprintf("Lease %s/%s is held by %s", c.lease.GetNamespace(), c.lease.GetName(), holder)

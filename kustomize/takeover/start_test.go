@@ -42,7 +42,7 @@ func TestWhatWouldLead(t *testing.T) {
 		{"a moment", candidate{manager: manager, secret: certificates, life: "1/0"}, 4 * time.Second, "cloneset-manager has just started"},
 		{
 			"no certificates", candidate{manager: manager, life: "1/0"}, time.Minute,
-			"cloneset-manager has not made its certificates yet; its log says why: kubectl -n flotilla-system logs deployment/cloneset-manager",
+			"cloneset-manager has not created its certificates yet. Find the cause in its log: kubectl -n flotilla-system logs deployment/cloneset-manager",
 		},
 		{"no Lease", candidate{manager: manager, secret: certificates, life: "1/0"}, 5 * time.Second, ""},
 		{

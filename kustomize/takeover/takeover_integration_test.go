@@ -36,7 +36,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "  CloneSet: 1 objects, 4 pods\n")
 	assert.Contains(t, output, "    MutatingWebhookConfiguration kruise-mutating-webhook-configuration: loses mcloneset.kb.io\n")
-	assert.Contains(t, output, "converted by Service flotilla-system/cloneset-webhook instead of nobody\n")
+	assert.Contains(t, output, "converted by Service flotilla-system/cloneset-webhook (before: none)\n")
 	assert.Contains(t, output, "CustomResourceDefinition clonesets.apps.kruise.io: stores objects as v1alpha1 as before, until flotilla takeover --finish\n")
 	assert.Equal(t, before, everything(t), "a dry run writes nothing")
 	require.NoError(t, touch(t, old, pods, "web-2f49m"), "the old manager still works")
@@ -44,8 +44,8 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "4 pods: none was written or restarted\n")
-	assert.Contains(t, output, "cloneset: the way back, as long as OpenKruise is there: flotilla takeover cloneset --undo\n")
+	assert.Contains(t, output, "4 pods: no changes and no restarts\n")
+	assert.Contains(t, output, "cloneset: to go back while OpenKruise is installed: flotilla takeover cloneset --undo\n")
 	assert.Equal(t, []string{"v1alpha1"}, storedVersions(t), "OpenKruise's CRD can come back")
 
 	withoutWebhooks(t)
@@ -110,7 +110,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	}
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "nothing was taken over, or it was given back")
+	assert.Contains(t, output, "the feature was not taken over, or was given back")
 }
 
 // What a webhook for all pods does is turned off by its gate, and a CRD that OpenKruise did not have is guarded too.
@@ -178,7 +178,7 @@ func TestAPodThatChangesHoldsUpNoOtherFeature(t *testing.T) {
 	t.Cleanup(func() { withoutSpreads(t); withoutOpenKruise(t) })
 	require.NoError(t, old.Pass(t.Context()))
 	write := func(written string) {
-		if !strings.HasPrefix(written, "cloneset: the way back") {
+		if !strings.HasPrefix(written, "cloneset: to go back") {
 			return
 		}
 		_, err := client.Resource(pods).Namespace("default").Patch(t.Context(), "web-2f49m", types.MergePatchType,
@@ -189,9 +189,9 @@ func TestAPodThatChangesHoldsUpNoOtherFeature(t *testing.T) {
 	output, code := commands().CallWatched(t, clitest.Administrator, write, "takeover", "cloneset", "spread", "--wait=false", "--settle=0", "--timeout=30s")
 
 	assert.Equal(t, cli.NotSo, code, output)
-	assert.Contains(t, output, "4 pods; changed meanwhile:\n  default/web-2f49m was written by autoscaler\n")
-	assert.Contains(t, output, "spread: the way back, as long as OpenKruise is there: flotilla takeover spread --undo\n4 pods: none was written or restarted\n")
-	assert.Contains(t, output, "error: pods changed meanwhile, by whomever: 1 changes, listed above\n")
+	assert.Contains(t, output, "4 pods; these changed while the command ran:\n  default/web-2f49m was written by autoscaler\n")
+	assert.Contains(t, output, "spread: to go back while OpenKruise is installed: flotilla takeover spread --undo\n4 pods: no changes and no restarts\n")
+	assert.Contains(t, output, "error: pods changed while the command ran (1 changes, listed above); check who changed them\n")
 	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
 }
@@ -205,14 +205,14 @@ func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
 		want             string
 	}{
 		{"the node agent", clitest.Administrator, []string{"daemon"}, cli.Misused, "both would act on a node"},
-		{"no such feature", clitest.Administrator, []string{"sidecarset"}, cli.Misused, `there is no feature "sidecarset"`},
-		{"both ways", clitest.Administrator, []string{"jobs", "--dry-run", "--undo"}, cli.Misused, "--dry-run is about taking over"},
-		{"back and for good", clitest.Administrator, []string{"jobs", "--finish", "--undo"}, cli.Misused, "name one of them"},
-		{"the end of nothing", clitest.Administrator, []string{"--finish", "all"}, cli.Failed, "nothing was taken over from OpenKruise"},
-		{"the end of another", clitest.Administrator, []string{"--finish", "sidecarset"}, cli.Misused, `there is no feature "sidecarset"`},
-		{"one namespace", clitest.Administrator, []string{"jobs", "--only-namespace", "team"}, cli.Misused, "nobody would look after those of the others"},
-		{"no right to look", clitest.Nobody, []string{"jobs", "--dry-run"}, cli.Failed, "ask whoever manages the cluster for this right"},
-		{"nothing to give back", clitest.Administrator, []string{"jobs", "--undo"}, cli.Failed, "nothing was taken over"},
+		{"no such feature", clitest.Administrator, []string{"sidecarset"}, cli.Misused, `unknown feature "sidecarset"`},
+		{"both ways", clitest.Administrator, []string{"jobs", "--dry-run", "--undo"}, cli.Misused, "--dry-run cannot be used with --undo"},
+		{"back and for good", clitest.Administrator, []string{"jobs", "--finish", "--undo"}, cli.Misused, "--undo and --finish cannot be used together"},
+		{"the end of nothing", clitest.Administrator, []string{"--finish", "all"}, cli.Failed, "no takeover from OpenKruise was found"},
+		{"the end of another", clitest.Administrator, []string{"--finish", "sidecarset"}, cli.Misused, `unknown feature "sidecarset"`},
+		{"one namespace", clitest.Administrator, []string{"jobs", "--only-namespace", "team"}, cli.Misused, "--only-namespace team cannot be used: a takeover covers the whole cluster"},
+		{"no right to look", clitest.Nobody, []string{"jobs", "--dry-run"}, cli.Failed, "ask an administrator of the cluster for this permission"},
+		{"nothing to give back", clitest.Administrator, []string{"jobs", "--undo"}, cli.Failed, "the feature was not taken over"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

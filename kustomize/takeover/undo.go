@@ -20,7 +20,7 @@ func (h *handover) undo(ctx context.Context) error {
 		return err
 	}
 	if live == nil {
-		return fmt.Errorf("%s is not there: nothing was taken over, or it was given back", apply.Describe(object))
+		return fmt.Errorf("%s not found: the feature was not taken over, or was given back", apply.Describe(object))
 	}
 	record, err := readRecord(live)
 	if err != nil {
@@ -46,7 +46,7 @@ func (h *handover) giveBack(ctx context.Context, record Record) error {
 		{"remove the operator", func(ctx context.Context) error { return h.replacement.Remove(ctx, h.cluster) }},
 		{"restore the CRDs", with(h.restoreCRDs)},
 		{"restore the webhooks", with(h.restoreWebhooks)},
-		{"allow the old manager's writes", with(h.allow)},
+		{"allow writes of the old manager", with(h.allow)},
 		{"turn its feature gates on", with(h.turnOn)},
 	}); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (h *handover) wayBack(ctx context.Context) error {
 	if len(managers)+len(configurations) > 0 && !removing(h.now) {
 		return nil
 	}
-	return fmt.Errorf("OpenKruise is gone, or on its way: nobody would look after the kinds of %s; end the takeover: %s", h.feature(), h.now.Finish())
+	return fmt.Errorf("OpenKruise is removed, or its removal has begun: the kinds of %s would have no controller. To finish the takeover: %s", h.feature(), h.now.Finish())
 }
 
 func (h *handover) restoreCRDs(ctx context.Context, record Record) error {

@@ -42,11 +42,11 @@ func Connect(flags genericclioptions.RESTClientGetter) (*Client, error) {
 	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})
 	c := &Client{Namespace: namespace}
 	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	c.Core, c.discovery = clientset, clientset
 	return c, nil
@@ -60,7 +60,7 @@ func (c *Client) Served(kind Kind) (schema.GroupVersionResource, error) {
 			continue
 		}
 		if err != nil {
-			return schema.GroupVersionResource{}, fmt.Errorf("ask which kinds the cluster serves: %w", err)
+			return schema.GroupVersionResource{}, fmt.Errorf("read the kinds that the cluster serves: %w", err)
 		}
 		for _, resource := range list.APIResources {
 			if resource.Name == kind.Resource {
@@ -69,7 +69,7 @@ func (c *Client) Served(kind Kind) (schema.GroupVersionResource, error) {
 		}
 	}
 	return schema.GroupVersionResource{}, fmt.Errorf(
-		"this cluster does not serve %s of %s: install it with flotilla install %s", kind.Name, Group, kind.Feature)
+		"this cluster does not serve %s of %s; to install it: flotilla install %s", kind.Name, Group, kind.Feature)
 }
 
 // Get reads a workload.
@@ -80,7 +80,7 @@ func (c *Client) Get(ctx context.Context, named Named) (*Set, error) {
 	}
 	object, err := c.Dynamic.Resource(resource).Namespace(c.Namespace).Get(ctx, named.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no %s in namespace %s: %w", named, c.Namespace, err)
+		return nil, fmt.Errorf("%s not found in namespace %s: %w", named, c.Namespace, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", named, err)

@@ -93,11 +93,11 @@ func KindNamed(text string) (Kind, error) {
 			continue
 		}
 		if strings.HasPrefix(rest, "apps") && rest != Group || strings.HasSuffix(rest, ".apps") {
-			return Kind{}, cli.MisuseErrorf("%s is the kind that Kubernetes brings: use kubectl; here %s means that of %s", text, kind.Name, Group)
+			return Kind{}, cli.MisuseErrorf("%s is a built-in kind: use kubectl. flotilla handles the kinds of %s: %s", text, Group, handled)
 		}
 		return kind, nil
 	}
-	return Kind{}, cli.MisuseErrorf("%q is no kind of workload; there are cloneset, statefulset and daemonset", text)
+	return Kind{}, cli.MisuseErrorf("unknown kind %q: flotilla handles the kinds of %s: %s", text, Group, handled)
 }
 
 // Named is one workload as the command line names it.
@@ -108,6 +108,9 @@ type Named struct {
 
 // String is how commands name the workload.
 func (n Named) String() string { return n.Kind.Short() + "/" + n.Name }
+
+// handled are the kinds as users type them.
+const handled = "cloneset, statefulset, daemonset"
 
 const howToName = "name one workload as KIND/NAME, such as cloneset/web"
 
@@ -128,7 +131,7 @@ func Parse(args []string) (Named, error) {
 		return Named{}, cli.MisuseErrorf(howToName)
 	}
 	if strings.Contains(args[1], "/") {
-		return Named{}, cli.MisuseErrorf("%q is no name; %s", args[1], howToName)
+		return Named{}, cli.MisuseErrorf("invalid name %q: %s", args[1], howToName)
 	}
 	kind, err := KindNamed(args[0])
 	return Named{Kind: kind, Name: args[1]}, err

@@ -29,13 +29,13 @@ func TestWorkloadsAreNamedAsInKubectl(t *testing.T) {
 
 func TestWhatNamesNoWorkloadIsMisuse(t *testing.T) {
 	for text, args := range map[string][]string{
-		"as KIND/NAME":                  {"web"},
-		"as KIND/NAME, such":            {"cloneset/"},
-		`"deployment" is no kind`:       {"deployment/web"},
-		"the kind that Kubernetes bri":  {"daemonsets.apps/web"},
-		"the kind that Kubernetes":      {"statefulsets.v1.apps", "web"},
-		`"web/a" is no name`:            {"clone", "web/a"},
-		"name one workload as KIND/NAM": {"clone/web/a"},
+		"as KIND/NAME":                            {"web"},
+		"as KIND/NAME, such":                      {"cloneset/"},
+		`unknown kind "deployment"`:               {"deployment/web"},
+		"daemonsets.apps is a built-in kind":      {"daemonsets.apps/web"},
+		"statefulsets.v1.apps is a built-in kind": {"statefulsets.v1.apps", "web"},
+		`invalid name "web/a"`:                    {"clone", "web/a"},
+		"name one workload as KIND/NAM":           {"clone/web/a"},
 	} {
 		_, err := workload.Parse(args)
 		require.ErrorContains(t, err, text, "%v", args)

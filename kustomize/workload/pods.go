@@ -36,9 +36,9 @@ const (
 	// Updating pods are changed in place, or are held by a hook.
 	Updating State = "updating"
 	// Ending pods are being deleted, or have ended.
-	Ending State = "ending"
+	Ending State = "terminating"
 	// InTrouble pods do not get ready without help.
-	InTrouble State = "in trouble"
+	InTrouble State = "failing"
 )
 
 // States returns all states, in the order in which they are told.

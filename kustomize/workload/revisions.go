@@ -81,7 +81,7 @@ func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 	}
 	template, found, err := unstructured.NestedMap(data, "spec", "template")
 	if err != nil || !found {
-		return nil, fmt.Errorf("read revision %s: it holds no pod template", r.Name)
+		return nil, fmt.Errorf("read revision %s: it has no pod template", r.Name)
 	}
 	delete(template, "$patch")
 	return &Revision{Number: r.Revision, Name: r.Name, Template: Plain(template), Note: r.Annotations[causeAnnotation]}, nil

@@ -40,7 +40,7 @@ func hasFlags(t *testing.T, title, section string, flags *pflag.FlagSet) {
 		}
 	}
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name == "help" {
+		if flag.Name == "help" || flag.Hidden {
 			return
 		}
 		value, ok := defaults["--"+flag.Name]

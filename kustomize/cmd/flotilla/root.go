@@ -28,9 +28,10 @@ func newRoot(program string, streams genericiooptions.IOStreams) *cobra.Command 
 	root := &cobra.Command{
 		Use:   "flotilla",
 		Short: "Install, watch and remove Flotilla's operators",
-		Long: `Flotilla's operators are installed one by one: each feature has its own manager, CRDs and webhooks.
+		Long: `Install, watch and remove the operators of Flotilla. Each feature has its own operator, CRDs and webhooks.
 
-Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 the answer is no (ill, not arrived, differs).`,
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 checked with a negative result (unhealthy, incomplete, different),
+130 interrupted.`,
 		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -58,7 +59,7 @@ func help() *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			found, left, err := command.Root().Find(args)
 			if err != nil || len(left) > 0 {
-				return cli.MisuseErrorf("there is no command %q", strings.Join(args, " "))
+				return cli.MisuseErrorf("unknown command %q", strings.Join(args, " "))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()

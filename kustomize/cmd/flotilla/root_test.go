@@ -69,7 +69,7 @@ func TestHelpOfCommands(t *testing.T) {
 	for _, args := range [][]string{{"help", "nothing"}, {"help", "rollout", "nothing"}} {
 		output, code := call(t, "flotilla", args...)
 		assert.Equal(t, cli.Misused, code, args)
-		assert.Contains(t, output, "there is no command \""+strings.Join(args[1:], " ")+"\"")
+		assert.Contains(t, output, "unknown command \""+strings.Join(args[1:], " ")+"\"")
 	}
 }
 
@@ -84,8 +84,8 @@ func TestAClusterThatCannotBeReached(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"versions"}, {"doctor"}, {"install", "cloneset"}, {"uninstall", "cloneset"}} {
 		output, code := call(t, "flotilla", append(args, "--kubeconfig", kubeconfig, "--cache-dir", t.TempDir())...)
 		assert.Equal(t, cli.Failed, code, args)
-		assert.True(t, strings.HasPrefix(output, "error: ask the cluster for its version: "), output)
-		assert.Contains(t, output, "the cluster cannot be reached: look at the address of the kubeconfig's cluster", args)
+		assert.True(t, strings.HasPrefix(output, "error: read the version of the cluster: "), output)
+		assert.Contains(t, output, "the cluster cannot be reached: check the address of the API server in the kubeconfig", args)
 		assert.Equal(t, 1, strings.Count(output, "\n"), output)
 	}
 	assert.Empty(t, logged)
