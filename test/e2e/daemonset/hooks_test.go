@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -46,7 +46,10 @@ func TestPreDeleteHoldsPodsOfNodesThatLeave(t *testing.T) {
 			assert.Equal(t, before, story.Identities(podsOf(t, set)), "a pod that is needed again is taken back")
 			back := podOn(t, set, all[0])
 			assert.Equal(t, contract.LifecycleNormal, back.Labels[contract.LifecycleStateLabel])
-			require.True(t, story.IsReady(back))
+			// The kubelet may answer to the end of service only now, after the pod was taken back.
+			story.Reaches(t, world, back, "ready again", func(o *corev1.Pod) error {
+				return story.Want(story.IsReady(o), "conditions are %+v", o.Status.Conditions)
+			})
 
 			label(t, mark, nil, all[0])
 			held = world.PodIn(t, namespace, contract.LifecyclePreparingDelete)
