@@ -7,7 +7,7 @@ RUN ?= .
 # Flags of go test.
 TESTFLAGS ?=
 # How long the tests of one package may take.
-TIMEOUT ?= 30m
+TIMEOUT ?= 50m
 # The workspace gives all modules one list of dependencies and would hide that one does not stand alone.
 export GOWORK := off
 
