@@ -91,6 +91,11 @@ func (a *Action) DryRunPatches() []Patch {
 	return slices.Concat(a.Patches[first:], a.LaterPatches)
 }
 
+// WritesSpec reports whether a patch of the action, or a later one, changes the spec of the object.
+func (a *Action) WritesSpec() bool {
+	return slices.ContainsFunc(slices.Concat(a.Patches, a.LaterPatches), func(p Patch) bool { return p.Body["spec"] != nil })
+}
+
 // Expired reports whether the deadline has passed, so that the action must not begin.
 func (a *Action) Expired(now time.Time) bool { return !a.Deadline.IsZero() && !now.Before(a.Deadline) }
 
@@ -102,6 +107,9 @@ type Patch struct {
 	Type types.PatchType
 	// Body is the patch without resourceVersion and UID, which the writer adds to its metadata.
 	Body map[string]any
+	// FieldManager is the manager in whose name metadata.managedFields has what the patch changes; empty leaves it to the
+	// server, which names the operator.
+	FieldManager string
 	// AnyVersion is true if the write is right at every version of the same object: only the UID is then a precondition.
 	AnyVersion bool
 }

@@ -162,7 +162,8 @@ func (r *purposeState) target(a *action.Action) *target {
 
 // RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
 // another one, waits as if it were alone: the refusals may have ended. What it refused to an update in place of that pod to
-// another revision is forgotten: nobody wants it any more.
+// another revision is forgotten, because nobody wants it any more, unless the update changes labels alone: the server may
+// refuse the spec of the next update, too, which is therefore tried by a dry run first.
 func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -182,10 +183,10 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 		t := r.targets[a.Target()]
 		switch {
 		case t == nil || purpose.Verb != mine.Verb || purpose.Kind != mine.Kind:
-		case t.revision != a.Revision:
-			w.forget(purpose, a.Target())
-		default:
+		case t.revision == a.Revision:
 			t.endTurns(r.streak)
+		case a.WritesSpec():
+			w.forget(purpose, a.Target())
 		}
 	}
 }

@@ -248,9 +248,20 @@ func TestSuccessForOnePurposeFreesTheOthers(t *testing.T) {
 	assert.False(t, held(10*time.Second))
 }
 
-// What was refused to an update is no longer wanted once another one has begun.
+// What was refused to an update is no longer wanted once another one has begun. One that changes labels alone says nothing
+// of what the server makes of the next spec.
 func TestTheNextUpdateForgetsWhatWasRefusedToTheOneBefore(t *testing.T) {
-	for begun, want := range map[string]bool{"new": false, "old": true} {
+	spec := action.Patch{Body: map[string]any{"spec": map[string]any{}}}
+	for name, tt := range map[string]struct {
+		revision   string
+		now, later []action.Patch
+		stillKnown bool
+	}{
+		"another spec":                 {revision: "new", now: []action.Patch{spec}},
+		"another spec, out of service": {revision: "new", now: []action.Patch{{Subresource: "status"}}, later: []action.Patch{spec}},
+		"labels alone":                 {revision: "new", now: []action.Patch{{Body: map[string]any{"metadata": map[string]any{}}}}, stillKnown: true},
+		"the same update":              {revision: "old", now: []action.Patch{spec}, stillKnown: true},
+	} {
 		var m refusals.Tracker
 		next := update("a", "1")
 		next.Reason, next.Revision = "Refresh", "old"
@@ -259,10 +270,10 @@ func TestTheNextUpdateForgetsWhatWasRefusedToTheOneBefore(t *testing.T) {
 		other.Reason, other.Revision = "Refresh", "old"
 		m.RecordFailure(web, 1, &other, refusals.Failure{Late: true}, start)
 		begins := update("a", "1")
-		begins.Revision = begun
+		begins.Revision, begins.Patches, begins.LaterPatches = tt.revision, tt.now, tt.later
 		m.RecordSuccess(web, &begins)
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
-		assert.Equal(t, want, p.WasRefused(&next), begun)
+		assert.Equal(t, tt.stillKnown, p.WasRefused(&next), name)
 		assert.True(t, p.WasRefused(&other))
 	}
 }
