@@ -34,6 +34,10 @@ func ControlAnnotations() []string {
 	}
 }
 
+// ResizeManagerPrefix begins the field manager of the resizes that updates in place write; the short hash of the revision
+// follows that the update leads to. In metadata.managedFields it tells who wrote resources last, and for which revision.
+const ResizeManagerPrefix = "flotilla-resize-"
+
 // Annotations on pods.
 const (
 	// LifecycleTimestampAnnotation is the time of the last change of the lifecycle state, RFC 3339.

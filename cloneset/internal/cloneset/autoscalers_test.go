@@ -2,6 +2,7 @@ package cloneset_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 )
 
@@ -94,6 +97,37 @@ func TestTheSelectorOfTheScaleSubresourceFindsThePods(t *testing.T) {
 	for i := range found.Items {
 		assert.True(t, metav1.IsControlledBy(&found.Items[i], set), found.Items[i].Name)
 	}
+}
+
+// An update in place writes resources before it records them. Where the record was lost and the template is as before, the
+// server alone knows whose resources the pod has.
+func TestAResizeThatWasNotRecordedIsTakenBack(t *testing.T) {
+	givenController(t)
+	c := env.Client(t)
+	set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, 1)
+	asks("100m")(set)
+	require.NoError(t, c.Create(t.Context(), set))
+	settles(t, c, set)
+	edit(t, c, set, asks("200m"))
+	settles(t, c, set)
+	pods := env.Pods(t, set.Namespace)
+	for i, manager := range []string{contract.ResizeManagerPrefix + "other", "vpa"} {
+		assert.True(t, slices.ContainsFunc(pods[i].ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+			return podstate.ResizedFor(e) == podstate.ShortHash(pods[i].Labels[contract.RevisionLabel])
+		}), "the resize names its revision: %v", pods[i].ManagedFields)
+		body := `{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"300m"}}}]}}`
+		require.NoError(t, c.SubResource("resize").Patch(t.Context(), &pods[i], client.RawPatch("application/strategic-merge-patch+json", []byte(body)), client.FieldOwner(manager)))
+	}
+	eventually(t, func(collect *assert.CollectT) {
+		amounts := map[string]string{}
+		for _, o := range env.Pods(t, set.Namespace) {
+			amounts[o.Name] = o.Spec.Containers[0].Resources.Requests.Cpu().String()
+			assert.Equal(collect, amounts[o.Name], o.Status.ContainerStatuses[0].Resources.Requests.Cpu().String())
+		}
+		assert.Equal(collect, map[string]string{pods[0].Name: "200m", pods[1].Name: "300m"}, amounts)
+	})
+	settles(t, c, set)
+	assertCalm(t, c, set)
 }
 
 // 616: the set writes nothing about pods that a vertical autoscaler resizes, replaces those that it

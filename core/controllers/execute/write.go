@@ -235,13 +235,13 @@ func (p *pass) send(ctx context.Context, current client.Object, change action.Pa
 		kind = types.StrategicMergePatchType
 	}
 	if change.Subresource == "" {
-		o := &client.PatchOptions{}
+		o := &client.PatchOptions{FieldManager: change.FieldManager}
 		if dryRun {
 			o.DryRun = []string{metav1.DryRunAll}
 		}
 		return p.options.Client.Patch(ctx, current, client.RawPatch(kind, body), o)
 	}
-	o := &client.SubResourcePatchOptions{}
+	o := &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{FieldManager: change.FieldManager}}
 	if dryRun {
 		o.DryRun = []string{metav1.DryRunAll}
 	}

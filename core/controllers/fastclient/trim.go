@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // longestMessage is how many bytes are kept of the kubelet's message about a failed pod.
@@ -118,8 +119,8 @@ func trimPullJob(job *unstructured.Unstructured) {
 	})
 }
 
-// TrimPod keeps of a pod what plans read. Of the metadata: all but managedFields and kubectl's
-// last-applied-configuration. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness
+// TrimPod keeps of a pod what plans read. Of the metadata: all but kubectl's last-applied-configuration and managedFields, of
+// which it keeps resizes for another revision than the pod's. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness
 // gates, volumes of claims, and of each container name, image, resources, restart and resize policy, and environment
 // variables with a valueFrom or a name that begins with KRUISE_. Of the status: phase, conditions except those of the
 // start-up steps, of each container its running process and resources, for one that is not ready whether it has
@@ -135,7 +136,9 @@ func TrimPod(object any) (any, error) {
 	if s.RestartPolicy == "" { // the server always sets it: the pod is trimmed already
 		return pod, nil
 	}
+	resizes := podstate.ResizesForOthers(pod)
 	trimMeta(pod)
+	pod.ManagedFields = resizes
 	shareMeta(&pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{
 		NodeName: shared(s.NodeName), Affinity: trimAffinity(s), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),

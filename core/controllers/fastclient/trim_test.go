@@ -125,6 +125,21 @@ func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
 	assert.Empty(t, trimmed(t, crashed).Status.ContainerStatuses[0].LastTerminationState)
 }
 
+// Of all managers, plans ask for those of resizes that are not recorded.
+func TestTrimmedPodsKeepUnrecordedResizes(t *testing.T) {
+	entry := func(manager, subresource string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource}
+	}
+	pod := whole("web-1")
+	pod.Labels = map[string]string{contract.RevisionLabel: "web-1"}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{
+		entry("kubelet", "status"), entry("vpa", "resize"), entry("flotilla-resize-1", "resize"), entry("flotilla-resize-2", "resize"), entry("flotilla-resize-2", ""),
+	}
+	trimmed, err := fastclient.TrimPod(pod)
+	require.NoError(t, err)
+	assert.Equal(t, []metav1.ManagedFieldsEntry{entry("flotilla-resize-2", "resize")}, trimmed.(*corev1.Pod).ManagedFields)
+}
+
 func TestTrimmingTwiceChangesNothing(t *testing.T) {
 	once := trimmed(t, whole("web-1"))
 	before := once.DeepCopy()

@@ -23,6 +23,7 @@ type PodChange struct {
 	conditions        []corev1.PodCondition
 	images            map[string]string
 	resources         map[string]corev1.ResourceRequirements
+	resizeManager     string
 }
 
 // NewPodChange starts a change of the pod at the moment now.
@@ -135,6 +136,9 @@ func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements
 	}
 	c.resources[container] = differing
 }
+
+// ResizeAs names the field manager of the write that changes resources.
+func (c *PodChange) ResizeAs(manager string) { c.resizeManager = manager }
 
 // SetCondition sets a readiness gate's condition. Ready is left to the kubelet, which answers within a second: of a Ready
 // that somebody else has written in its words it sees no difference, and it sends its own last one once more.

@@ -20,7 +20,8 @@ func (c *PodChange) Patches() []Patch {
 		patches = append(patches, Patch{Subresource: "status", Body: body})
 	}
 	if len(c.resources) > 0 {
-		patches = append(patches, Patch{Subresource: "resize", Body: map[string]any{"spec": c.containerSpec(c.resourceList)}})
+		body := map[string]any{"spec": c.containerSpec(c.resourceList)}
+		patches = append(patches, Patch{Subresource: "resize", Body: body, FieldManager: c.resizeManager})
 	}
 	if needMain {
 		body := map[string]any{}

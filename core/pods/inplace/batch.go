@@ -196,6 +196,7 @@ func (b batch) start(c *action.PodChange, s *State) {
 		takeOutOfService(c)
 	}
 	now.write(c)
+	c.ResizeAs(resizeManager(s.Revision))
 	writeState(c, s)
 }
 

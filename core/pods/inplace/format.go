@@ -30,6 +30,9 @@ type State struct {
 	Restarts map[string]string `json:"restarts,omitempty"`
 	// RaisedLimits are the containers, sorted, whose limits were raised by what is not known to be done.
 	RaisedLimits []string `json:"raisedLimits,omitempty"`
+	// SeenResizes are the resizes for other revisions that managedFields told of when the update began: the short hash of
+	// the revision and the moment. What they have left behind is part of this update.
+	SeenResizes []string `json:"seenResizes,omitempty"`
 	// The Next members are what later batches will write, by container.
 	NextContainerImages      map[string]string                      `json:"nextContainerImages,omitempty"`
 	NextContainerRefMetadata map[string]Metadata                    `json:"nextContainerRefMetadata,omitempty"`

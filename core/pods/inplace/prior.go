@@ -104,12 +104,12 @@ func isInService(c *action.PodChange) bool {
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
-// readPlanned is readPrior for a pod that may have planned what is not written yet, or restarts under way; for others
-// it reads nothing.
+// readPlanned is readPrior for a pod that may have planned what is not written yet, or restarts under way, or may have been
+// resized for another revision; for others it reads nothing.
 func readPlanned(c *action.PodChange) prior {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	grace := current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation)
-	if grace == "" && (text == "" || strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"restarts`)) {
+	if len(c.Pod.ManagedFields) == 0 && grace == "" && (text == "" || strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"restarts`)) {
 		return prior{}
 	}
 	return readPrior(c)

@@ -37,7 +37,7 @@ func (e *NodeAgentMissingError) Error() string {
 // nothing (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
 	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
-	if !u.needsAgent && u.scope.resources.Len() == 0 && before.pending() == nil && !before.unreadable() {
+	if !u.needsAgent && u.scope.resources.Len() == 0 && before.pending() == nil && !before.unreadable() && before.unrecorded(pod, u.template).Len() == 0 {
 		return nil
 	}
 	ch, _, _ := u.forPod(pod, before)
@@ -127,7 +127,7 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	before := readPrior(c)
 	ch, plain, resized := u.forPod(c.Pod, before)
-	s := &State{Revision: u.revision, UpdateTimestamp: c.Now}
+	s := &State{Revision: u.revision, UpdateTimestamp: c.Now, SeenResizes: seenResizes(c.Pod, u.revision)}
 	way := s.takeOver(c, before, u.options).Union(resized)
 	s.recordResized(c.Pod, resized)
 	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
@@ -191,6 +191,9 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	if before.unreadable() {
 		s = s.union(newScope())
 		s.addEverything(u.template)
+	}
+	if lost := before.unrecorded(pod, u.template); u.options.Resize && lost.Len() > 0 {
+		s.resources = s.resources.Union(lost)
 	}
 	ch := newChanges()
 	for _, c := range podspec.LongRunning(&u.template.Spec) {

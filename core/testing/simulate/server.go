@@ -88,6 +88,11 @@ func (w *World) Patch(actor string, o action.Object, patch action.Patch) (action
 	if err != nil {
 		return nil, err
 	}
+	manager := actor
+	if patch.FieldManager != "" {
+		manager = patch.FieldManager
+	}
+	w.manageResources(manager, patch.Subresource, old, n)
 	return w.update(actor, patch.Subresource, old, n)
 }
 
@@ -100,6 +105,7 @@ func Change[T action.Object](w *World, actor, subresource string, o T, edit func
 	}
 	n := old.DeepCopyObject().(T)
 	edit(n)
+	w.manageResources(actor, subresource, old, n)
 	_, err := w.update(actor, subresource, old, n)
 	return err
 }

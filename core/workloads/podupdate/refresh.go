@@ -1,6 +1,7 @@
 package podupdate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,7 +25,10 @@ type Refreshed struct {
 func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	c := w.Change(o.Pod)
 	lifecycle.SetInitialReadiness(c)
-	progress := inplace.Refresh(c, w.Revisions.options)
+	progress, lost := w.takeResizeBack(o, c, wanted)
+	if !lost {
+		progress = inplace.Refresh(c, w.Revisions.options)
+	}
 	if progress.Serving && w.resizedByOthers(o) {
 		progress = inplace.Progress{Complete: true}
 	}
@@ -109,8 +113,33 @@ func (w *Workload) returnToService(o podstate.State) *action.Action {
 	return &a
 }
 
-// restartUpdate repeats the update to the pod's own revision when the record of it cannot be read. It
-// compares the whole pod with the template.
+// takeResizeBack gives the pod the resources of its own revision back where an update to another one has resized it, was
+// not recorded and does not come again: the pod is at the wanted revision, or the time for it is over. It reports whether
+// there is such a resize.
+func (w *Workload) takeResizeBack(o podstate.State, c *action.PodChange, wanted bool) (progress inplace.Progress, lost bool) {
+	if len(podstate.ResizesForOthers(o.Pod)) == 0 {
+		return progress, false
+	}
+	own := w.Revisions.withHash(o.Revision)
+	if own == nil {
+		return progress, false
+	}
+	containers, wait := inplace.UnrecordedResize(o.Pod, own.Template, w.Revisions.options, w.Now)
+	switch {
+	case len(containers) == 0:
+		return progress, false
+	case !wanted && wait > 0:
+		w.Plan.RequeueWithin(wait)
+		return progress, false
+	}
+	w.restartUpdate(o, c)
+	return inplace.Progress{
+		Reason: inplace.ReasonBatch, Message: fmt.Sprintf("the resources of containers %v go back to revision %s", containers, o.Revision),
+	}, true
+}
+
+// restartUpdate repeats the update to the pod's own revision when the record of it cannot be read, and then compares the
+// whole pod with the template, or when resources are to be set back.
 func (w *Workload) restartUpdate(o podstate.State, c *action.PodChange) {
 	own := w.Revisions.withHash(o.Revision)
 	if u, err := inplace.Diff(own, own, w.Revisions.options); err == nil {

@@ -50,6 +50,46 @@ func crashing() gen.PodOption {
 	})
 }
 
+// resizedFor has the server note that the pod's memory was written for a revision, so long ago.
+func resizedFor(r *appsv1.ControllerRevision, ago time.Duration) gen.PodOption {
+	return gen.Change(func(pod *corev1.Pod) {
+		pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: contract.ResizeManagerPrefix + podstate.ShortHash(r.Name), Subresource: "resize", Time: new(metav1.NewTime(now.Add(-ago))),
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{"f:resources":{"f:limits":{"f:memory":{}}}}}}}`),
+		}}
+	})
+}
+
+// A pod gets the resources of its own revision back unless the update that has resized it may yet be recorded.
+func TestUnrecordedResizesAreTakenBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		wanted bool
+		ago    time.Duration
+		back   bool
+	}{
+		"the pod is at the wanted revision":    {wanted: true, back: true},
+		"the update may go on":                 {ago: 20 * time.Second},
+		"the update has had the time to go on": {ago: time.Minute, back: true},
+		"the server's clock is a minute ahead": {ago: -time.Minute, back: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := givenWorkload(t, InPlaceIfPossible, nil)
+			from, to := g.limitedRevisions(t, inplace.Options{Resize: true})
+			o := g.pod(t, gen.FromTemplate(templateOf(t, to)), gen.Revision(from.Name), running(), resizedFor(to, tt.ago))
+			found := g.Refresh(o, tt.wanted)
+			assert.Equal(t, tt.back, found.Updating)
+			if !tt.back {
+				assert.Nil(t, found.Action)
+				assert.Equal(t, 40*time.Second, g.plan.RequeueAfter)
+				return
+			}
+			require.NotNil(t, found.Action)
+			assert.Equal(t, "resize", found.Action.Patches[0].Subresource)
+			assert.Equal(t, contract.ResizeManagerPrefix+podstate.ShortHash(from.Name), found.Action.Patches[0].FieldManager)
+		})
+	}
+}
+
 // A container that is down serves nobody, and its next run would be inside the old limit of its pod.
 func TestAHigherLimitOfAContainerThatIsDownNeedsANewPod(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -1,0 +1,138 @@
+package inplace
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+)
+
+// A resize goes ahead of the label and the state that record it, and the server takes the two in two writes. Where only the
+// first one is done and the template changes back, the label says what the pod is to be, and its resources are those of
+// another revision. Nothing but metadata.managedFields tells that from what an autoscaler asks for: a resize names the
+// revision that it is written for as its field manager.
+
+// recordTime is how long an update may take to record its resize before the pod gets the resources of its own revision
+// back. A kubelet that reports the resize between the two writes makes the second one a conflict, which the next pass
+// repeats.
+const recordTime = time.Minute
+
+// UnrecordedResize names the containers, sorted, that have other resources than the template of the pod's own revision
+// says, because an update to another revision has resized them and is not recorded. Wait is how long that update may yet
+// go on.
+func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options, now time.Time) (containers []string, wait time.Duration) {
+	entries := podstate.ResizesForOthers(pod)
+	if !o.Resize || len(entries) == 0 {
+		return nil, 0
+	}
+	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
+	if before.unreadable() {
+		return nil, 0
+	}
+	lost := before.unrecorded(pod, template)
+	if pending := before.pending(); pending != nil {
+		lost = lost.Difference(pending.resources)
+	}
+	for _, e := range entries {
+		if e.Time != nil {
+			wait = max(wait, recordTime-now.Sub(e.Time.Time).Abs())
+		}
+	}
+	return sets.List(lost), wait
+}
+
+// unrecorded are the containers of which an update to another revision than the pod's has written resources last that are
+// not those of the template. What an update has seen when it began, it has dealt with.
+func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec) sets.Set[string] {
+	lost := sets.New[string]()
+	for _, e := range podstate.ResizesForOthers(pod) {
+		if p.state != nil && slices.Contains(p.state.SeenResizes, nameOf(e)) {
+			continue
+		}
+		fields := resourcesIn(e)
+		for _, want := range podspec.LongRunning(&template.Spec) {
+			have := containerOf(pod, want.Name)
+			if have != nil && fields[want.Name].differ(have.Resources, effective(want.Resources)) {
+				lost.Insert(want.Name)
+			}
+		}
+	}
+	return lost
+}
+
+// seenResizes are the resizes for other revisions than that of an update that begins.
+func seenResizes(pod *corev1.Pod, revision string) []string {
+	var seen []string
+	for _, e := range pod.ManagedFields {
+		if hash := podstate.ResizedFor(e); hash != "" && hash != podstate.ShortHash(revision) {
+			seen = append(seen, nameOf(e))
+		}
+	}
+	return seen
+}
+
+// nameOf tells a resize from others: by its revision and its moment.
+func nameOf(e metav1.ManagedFieldsEntry) string {
+	name := podstate.ResizedFor(e)
+	if e.Time != nil {
+		name += "@" + e.Time.UTC().Format(time.RFC3339)
+	}
+	return name
+}
+
+func resizeManager(revision string) string {
+	return contract.ResizeManagerPrefix + podstate.ShortHash(revision)
+}
+
+// resourceFields are the quantities of a container that somebody has written last.
+type resourceFields struct{ limits, requests []corev1.ResourceName }
+
+// differ reports whether one of the quantities is another one than wanted, where one is.
+func (f resourceFields) differ(have, want corev1.ResourceRequirements) bool {
+	missing := missingQuantities(have, want)
+	return slices.ContainsFunc(f.limits, func(n corev1.ResourceName) bool { return has(missing.Limits, n) }) ||
+		slices.ContainsFunc(f.requests, func(n corev1.ResourceName) bool { return has(missing.Requests, n) })
+}
+
+// fieldTree is the JSON of a FieldsV1.
+type fieldTree map[string]fieldTree
+
+// resourcesIn are the resources that the entry is about, by container. Of an entry that cannot be read there are none.
+func resourcesIn(e metav1.ManagedFieldsEntry) map[string]resourceFields {
+	var fields fieldTree
+	if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil {
+		return nil
+	}
+	found := map[string]resourceFields{}
+	for _, list := range []string{"f:containers", "f:initContainers"} {
+		for key, container := range fields["f:spec"][list] {
+			var id struct{ Name string }
+			text, isKey := strings.CutPrefix(key, "k:")
+			if !isKey || json.Unmarshal([]byte(text), &id) != nil {
+				continue
+			}
+			resources := container["f:resources"]
+			found[id.Name] = resourceFields{limits: resources["f:limits"].names(), requests: resources["f:requests"].names()}
+		}
+	}
+	return found
+}
+
+func (t fieldTree) names() []corev1.ResourceName {
+	var names []corev1.ResourceName
+	for key := range t {
+		if name, isField := strings.CutPrefix(key, "f:"); isField {
+			names = append(names, corev1.ResourceName(name))
+		}
+	}
+	return names
+}
