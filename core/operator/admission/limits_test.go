@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -47,12 +48,14 @@ func TestBodiesAreBounded(t *testing.T) {
 }
 
 func TestConversionsThatAreTooLargeAreNotRead(t *testing.T) {
-	converting := Converting(func(raw []byte, _ string) ([]byte, error) { return raw, nil })
-	body := &endless{}
-	recorder := httptest.NewRecorder()
-	converting.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/convert", io.MultiReader(strings.NewReader(`{"kind":"`), ones{body})))
-	assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
-	assert.LessOrEqual(t, body.read, maxConversion+1<<20)
+	synctest.Test(t, func(t *testing.T) { // so many bytes may take a slow machine longer than readTimeout
+		converting := Converting(func(raw []byte, _ string) ([]byte, error) { return raw, nil })
+		body := &endless{}
+		recorder := httptest.NewRecorder()
+		converting.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/convert", io.MultiReader(strings.NewReader(`{"kind":"`), ones{body})))
+		assert.Equal(t, http.StatusRequestEntityTooLarge, recorder.Code)
+		assert.LessOrEqual(t, body.read, maxConversion+1<<20)
+	})
 }
 
 // ones is an endless text.

@@ -2,13 +2,16 @@ package operators
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -32,17 +35,15 @@ func NewReplicas(t testing.TB, env *testenv.Environment, operator func() manager
 	return Replicas{env: env, operator: operator, namespace: namespace, leases: env.Namespace(t)}
 }
 
-// Start starts one of them until it is stopped or the test ends. All its requests are made by send.
+// starting is held while an operator is set up: each expects a registry of metrics of its own.
+var starting sync.Mutex
+
+// Start starts one of them until it is stopped or the test ends. All its requests are made by send. One that loses its Lease
+// ends and is started again, as in a cluster.
 func (r Replicas) Start(t testing.TB, send faults.Send) (stop func()) {
 	t.Helper()
 	operator := r.operator()
 	operator.Webhooks = nil
-	arranged := make(chan struct{})
-	inner := operator.Setup
-	operator.Setup = func(ctx context.Context, e *manager.Environment) error {
-		defer close(arranged)
-		return inner(ctx, e)
-	}
 	options, err := manager.ReadOptions(operator, []string{
 		"--metrics-addr=0", "--health-probe-addr=127.0.0.1:0", "--enable-pprof=false",
 		"--namespace=" + r.namespace, "--leader-election-namespace=" + r.leases,
@@ -50,24 +51,50 @@ func (r Replicas) Start(t testing.TB, send faults.Send) (stop func()) {
 	}, func(string) string { return "" })
 	require.NoError(t, err)
 	config := faults.Wrapped(r.env.Config, send)
-	metrics.Registry = prometheus.NewRegistry() // each operator expects one of its own
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
+	ended := setUp(ctx, operator, options, config)
+	select {
+	case <-ended:
+		cancel()
+		t.Fatal("the operator has ended at once")
+	default:
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for <-ended; ctx.Err() == nil; <-ended {
+			time.Sleep(100 * time.Millisecond)
+			ended = setUp(ctx, operator, options, config)
+		}
+	}()
+	stop = func() {
+		cancel()
+		<-stopped
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// setUp runs the operator and returns once it is set up, or has ended, which the channel tells.
+func setUp(ctx context.Context, operator manager.Operator, options manager.Options, config *rest.Config) <-chan struct{} {
+	starting.Lock()
+	defer starting.Unlock()
+	arranged, ended := make(chan struct{}), make(chan struct{})
+	inner := operator.Setup
+	operator.Setup = func(ctx context.Context, e *manager.Environment) error {
+		defer close(arranged)
+		return inner(ctx, e)
+	}
+	metrics.Registry = prometheus.NewRegistry()
 	go func() {
 		defer close(ended)
 		_ = manager.Run(ctx, operator, options, config, logr.Discard()) // who loses the Lease ends with an error
 	}()
-	stop = func() {
-		cancel()
-		<-ended
-	}
-	t.Cleanup(stop)
 	select {
 	case <-arranged:
 	case <-ended:
-		t.Fatal("the operator has ended at once")
 	}
-	return stop
+	return ended
 }
 
 // Leader waits until somebody else than the one given leads, and returns who.
