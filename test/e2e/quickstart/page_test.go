@@ -138,8 +138,8 @@ func nothingIsLeft(t *testing.T, folder string) {
 	}
 	story.Eventually(t, "the end of pods and revisions", func(ctx context.Context) error {
 		pods, revisions := &corev1.PodList{}, &appsv1.ControllerRevisionList{}
-		err := errors.Join(world.Client.List(ctx, pods, client.InNamespace(metav1.NamespaceDefault)),
-			world.Client.List(ctx, revisions, client.InNamespace(metav1.NamespaceDefault)))
+		own := []client.ListOption{client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels{"app": "web"}}
+		err := errors.Join(world.Client.List(ctx, pods, own...), world.Client.List(ctx, revisions, own...))
 		return errors.Join(err, story.Want(len(pods.Items)+len(revisions.Items) == 0, "%d pods and %d revisions", len(pods.Items), len(revisions.Items)))
 	})
 }
