@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -184,7 +185,7 @@ func (b batch) start(c *action.PodChange, s *State) {
 		s.recordContainer(c, name)
 	}
 	s.recordRestarts(c.Pod, now.restarts)
-	s.recordRaisedLimits(c.Pod, now.resources)
+	s.recordRaisedLimits(c.Pod, now)
 	b.record(c, s)
 	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.images, later.resources, later.metadata
 	s.NextContainerRestarts = sets.List(later.restarts)
@@ -231,15 +232,24 @@ func (s *State) recordResized(pod *corev1.Pod, resized sets.Set[string]) {
 	}
 }
 
-// recordRaisedLimits records the containers whose limits are raised now, besides those that do not have theirs yet.
-func (s *State) recordRaisedLimits(pod *corev1.Pod, now map[string]corev1.ResourceRequirements) {
-	raised := sets.New[string]()
+// startedSince reports whether the present run of the container began at the moment or later, as far as two clocks show.
+func startedSince(pod *corev1.Pod, container string, at time.Time) bool {
+	status := statusOf(pod, container)
+	return status != nil && status.State.Running != nil && !status.State.Running.StartedAt.Time.Before(at.Truncate(time.Second))
+}
+
+// recordRaisedLimits records the containers with limits that are raised now, and those that may lack theirs. A status repeats
+// the spec. A container has its limits for sure only if it ran when they were written and is restarted now, which waits for
+// them: a run that began in between is inside the old limit of the pod.
+func (s *State) recordRaisedLimits(pod *corev1.Pod, now changes) {
+	raised, restarted := sets.New[string](), now.restarted()
 	for _, name := range s.RaisedLimits {
-		if c := containerOf(pod, name); c != nil && awaitResources(pod, c) != nil {
+		c := containerOf(pod, name)
+		if c != nil && (!restarted.Has(name) || awaitResources(pod, c) != nil || startedSince(pod, name, s.writtenAt(name))) {
 			raised.Insert(name)
 		}
 	}
-	for name, r := range now {
+	for name, r := range now.resources {
 		if raisesLimit(pod, name, r) != "" {
 			raised.Insert(name)
 		}

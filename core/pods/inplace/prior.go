@@ -92,7 +92,7 @@ func nothingUnderWay(c *action.PodChange) bool {
 		return !podstate.HeldByUpdate(c.Pod)
 	}
 	return isInService(c) && strings.HasPrefix(text, "{") && !strings.Contains(text, `"next`) && !strings.Contains(text, `"updateResources":true`) &&
-		!strings.Contains(text, `"restarts`)
+		!strings.Contains(text, `"restarts`) && !strings.Contains(text, `"raisedLimits`)
 }
 
 // isInService reports whether the pod has readiness gate InPlaceUpdateReady with condition True.

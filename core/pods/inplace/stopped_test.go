@@ -232,6 +232,26 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 			},
 			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return pod }, at: time.Minute, want: "a",
 		},
+		"its next run began before the resize, and gets a new image": {
+			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t, "a:v2") },
+			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+				t.Helper()
+				restarted(pod, "a", "a-1")
+				statusOf(pod, "a").State.Running.StartedAt = at(time.Second)
+				pod, _, _ = refresh(t, resized(pod), at(2*time.Second))
+				require.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
+				return crashed(pod)
+			}, at: time.Minute, want: "a",
+		},
+		"another update came before it went down": {
+			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+				t.Helper()
+				_, v2 := limited("128Mi")
+				v3 := revisionOf("w-3", variant(v2.Template, func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"new": "label"} }))
+				return crashed(written(t, begin(t, resized(pod), v2, v3, 0, at(time.Second))))
+			}, at: time.Minute, want: "a",
+		},
 		"its restart is under way": {
 			pod: held,
 			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod {

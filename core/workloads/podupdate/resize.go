@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -47,8 +48,15 @@ func (w *Workload) resizedByOthers(o podstate.State) bool {
 }
 
 // stoppedResize names a container that is down before it got the limits of the pod's own revision, or is empty.
+// A pod that leaves for it is judged as of the moment at which it began to, however long its hook holds it.
 func (w *Workload) stoppedResize(o podstate.State) string {
-	return inplace.StoppedResize(o.Pod, w.Revisions.options, metav1.NewTime(w.Now))
+	at := w.Now
+	if o.Lifecycle == contract.LifecyclePreparingDelete {
+		if began, err := time.Parse(time.RFC3339, o.Pod.Annotations[contract.LifecycleTimestampAnnotation]); err == nil && began.Before(at) {
+			at = began
+		}
+	}
+	return inplace.StoppedResize(o.Pod, w.Revisions.options, metav1.NewTime(at))
 }
 
 // waitedInVain reports whether an update in place to the target is given up: the pod is there already and is overdue, or

@@ -150,6 +150,22 @@ func TestAContainerThatGoesDownBeforeItsLimitIsRaisedNeedsANewPod(t *testing.T) 
 	}
 }
 
+// A pod that leaves for a limit that it cannot get any more leaves, however long its hook holds it.
+func TestAHeldPodDoesNotComeBackWithoutItsLimit(t *testing.T) {
+	for held, want := range map[string]bool{contract.LifecyclePreparingDelete: true, contract.LifecycleNormal: false} {
+		g := givenWorkload(t, InPlaceIfPossible, nil)
+		_, to := g.limitedRevisions(t, inplace.Options{Resize: true})
+		began := now.Add(-time.Hour)
+		o := g.pod(t, gen.FromTemplate(templateOf(t, to)), gen.Revision(to.Name), crashing(), gen.Lifecycle(held),
+			gen.Annotation(contract.LifecycleTimestampAnnotation, began.Format(time.RFC3339)),
+			gen.Annotation(contract.InPlaceUpdateStateAnnotation, fmt.Sprintf(
+				`{"revision":%q,"updateTimestamp":%[2]q,"lastContainerStatuses":null,"updateResources":true,"raisedLimits":["main"],`+
+					`"containerBatchesRecord":[{"timestamp":%[2]q,"containers":["main"]}]}`,
+				to.Name, began.Add(-10*time.Second).Format(time.RFC3339))))
+		assert.Equal(t, want, g.ResizeOverdue(o), held)
+	}
+}
+
 // A pod of which all but the resize is done serves and goes on in its life, with the wait told.
 func TestPodsServeWhileTheirNodePutsTheirResourcesOff(t *testing.T) {
 	g := givenWorkload(t, InPlaceIfPossible, &workload.Lifecycle{InPlaceUpdate: hook})

@@ -74,6 +74,11 @@ func (p *pass) revertsTo() (former *appsv1.ControllerRevision, everywhere bool) 
 	if p.workload.Revisions.HasTemplate(p.current, p.Chosen.Update) {
 		return nil, true
 	}
+	for _, r := range p.OrphanRevisions { // somebody has taken it from the set, which adopts it
+		if r.DeletionTimestamp == nil && p.current != "" && revision.Hash(r) == p.current {
+			return r, false
+		}
+	}
 	for _, r := range p.Revisions {
 		switch hash := revision.Hash(r); {
 		case r.DeletionTimestamp != nil || p.hasUpdateTemplate(hash):

@@ -93,9 +93,13 @@ func (p *pass) deleteExcess(step *action.Step, l *place) {
 		p.deleteAllBut(step, best(staying), staying)
 		return
 	}
+	isSuccessor := func(o *pod) bool { return p.atTarget(l, o) && !o.SpecifiedDelete }
+	if !slices.ContainsFunc(staying, isSuccessor) { // a paused set has some of an earlier template
+		isSuccessor = func(o *pod) bool { return !p.unwanted(l, o) }
+	}
 	var wanted, old []*pod
 	for _, o := range staying {
-		if p.atTarget(l, o) && !o.SpecifiedDelete {
+		if isSuccessor(o) {
 			wanted = append(wanted, o)
 		} else {
 			old = append(old, o)

@@ -80,6 +80,9 @@ func TestOfSeveralPodsOneStays(t *testing.T) {
 		{"or once it is not ready", given(t, 1, maxSurge("1")).old("n1", down).updated("n1", down), []string{"web-n1-0"}},
 		{"while paused, too", given(t, 1, maxSurge("1"), pausing(true)).old("n1").updated("n1"), []string{"web-n1-0"}},
 		{"one that serves, though specified for deletion, before one that does not", given(t, 1, maxSurge("1")).old("n1", gen.SpecifiedDelete()).old("n1", down), []string{"web-n1-1"}},
+		{"while paused its successor stays, though its template is the former one", given(t, 1, maxSurge("1"), pausing(true)).old("n1", gen.SpecifiedDelete()).old("n1", down), nil},
+		{"and takes its place", given(t, 1, maxSurge("1"), pausing(true)).old("n1", gen.SpecifiedDelete()).old("n1"), []string{"web-n1-0"}},
+		{"out of reach, too", given(t, 1, maxSurge("1"), partition("1")).old("n1", gen.SpecifiedDelete()).old("n1", down), nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.deleted()) })

@@ -396,6 +396,13 @@ func TestNodesThatTheUpdateLeavesOutReturn(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.did()) })
 	}
+	orphaned := given(t, 2, reverting, onNodes("n1")).updated("n1")
+	s := orphaned.snapshot()
+	s.Revisions, s.OrphanRevisions = orphaned.revisions[1:], orphaned.revisions[:1]
+	s.Set.Status.CurrentRevision = revision.Hash(orphaned.revisions[0])
+	for a := range simulate.Actions(Compute(s).Steps, stepCreate) {
+		assert.Equal(t, s.Set.Status.CurrentRevision, a.Object.GetLabels()[contract.RevisionLabel], "the set adopts the revision in the same pass")
+	}
 	w := given(t, 2, reverting, onNodes("n1"), func(s *v1beta1.DaemonSet) { s.Spec.RevisionHistoryLimit = new(int32) }).updated("n1")
 	todo := w.plan()
 	assert.Zero(t, todo.Count(action.Delete), "the revision to return to is kept")
