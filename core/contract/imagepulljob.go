@@ -29,7 +29,7 @@ func ImagePullJobGVK(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: AppsGroup, Version: version, Kind: ImagePullJobKind}
 }
 
-// ImagePullJobSpec is what of an ImagePullJob's spec workloads write.
+// ImagePullJobSpec has the fields of an ImagePullJob's spec that workloads write.
 type ImagePullJobSpec struct {
 	// Image is a reference of an image.
 	Image string `json:"image"`
@@ -42,7 +42,7 @@ type ImagePullJobSpec struct {
 	Parallelism *intstr.IntOrString `json:"parallelism,omitempty"`
 	// PullPolicy bounds the attempts of one node.
 	PullPolicy ImagePullJobPullPolicy `json:"pullPolicy"`
-	// CompletionPolicy says when the job ends.
+	// CompletionPolicy decides when the job ends.
 	CompletionPolicy ImagePullJobCompletionPolicy `json:"completionPolicy"`
 	// SandboxConfig is handed to the container runtime with the pull.
 	SandboxConfig ImagePullJobSandboxConfig `json:"sandboxConfig"`
@@ -56,7 +56,7 @@ type ImagePullJobPullPolicy struct {
 	BackoffLimit int32 `json:"backoffLimit"`
 }
 
-// ImagePullJobCompletionPolicy says when a job ends.
+// ImagePullJobCompletionPolicy decides when a job ends.
 type ImagePullJobCompletionPolicy struct {
 	// Type is ImagePullJobAlways.
 	Type string `json:"type"`
@@ -64,16 +64,16 @@ type ImagePullJobCompletionPolicy struct {
 	TTLSecondsAfterFinished int32 `json:"ttlSecondsAfterFinished"`
 }
 
-// ImagePullJobSandboxConfig tells a registry for which pods an image is pulled.
+// ImagePullJobSandboxConfig shows a registry the pods for which an image is pulled.
 type ImagePullJobSandboxConfig struct {
-	// Labels are those of the pods.
+	// Labels are the labels of the pods.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations are those of the pods.
+	// Annotations are the annotations of the pods.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// NewImagePullJob is a job in the form that a client without the kind's Go type can create. The error
-// says that the parts cannot be represented as JSON.
+// NewImagePullJob is a job in the form that a client without the kind's Go type can create. It returns an error if the
+// parts cannot be represented as JSON.
 func NewImagePullJob(version string, meta metav1.ObjectMeta, spec ImagePullJobSpec) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`

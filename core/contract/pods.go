@@ -18,7 +18,7 @@ const (
 	LifecycleStateLabel = "lifecycle.apps.kruise.io/state"
 )
 
-// ControlLabels are the labels by which the workload operators tell of a pod and are asked for its replacement. They
+// ControlLabels are the labels by which the workload operators describe a pod and are asked for its replacement. They
 // belong to one pod: in a pod template, and so in a selector, they mean nothing that could be followed.
 func ControlLabels() []string {
 	return []string{RevisionLabel, InstanceIDLabel, SpecifiedDeleteLabel, LifecycleStateLabel}
@@ -34,8 +34,9 @@ func ControlAnnotations() []string {
 	}
 }
 
-// ResizeManagerPrefix begins the field manager of the resizes that updates in place write; the short hash of the revision
-// follows that the update leads to. In metadata.managedFields it tells who wrote resources last, and for which revision.
+// ResizeManagerPrefix begins the field manager of the resizes that updates in place write; the short hash of the
+// revision follows that the update leads to. In metadata.managedFields it shows which client wrote resources last, and
+// for which revision.
 const ResizeManagerPrefix = "flotilla-resize-"
 
 // Annotations on pods.
@@ -68,10 +69,10 @@ const (
 	// ContainerLaunchPriorityAnnotation set to LaunchOrdered starts containers in list order.
 	// Written by users, read by the pod webhook of daemon.
 	ContainerLaunchPriorityAnnotation = "apps.kruise.io/container-launch-priority"
-	// ContainerLaunchPriorityCompletedAnnotation says that all launch barriers are released.
-	// Written and read by the manager of daemon.
+	// ContainerLaunchPriorityCompletedAnnotation shows that all launch barriers are released. Written and read by the
+	// manager of daemon.
 	ContainerLaunchPriorityCompletedAnnotation = "apps.kruise.io/container-launch-priority-completed"
-	// AutoscalerDaemonSetPodAnnotation set to "true" tells the cluster autoscaler that the pod belongs to a daemon set.
+	// AutoscalerDaemonSetPodAnnotation set to "true" shows the cluster autoscaler that the pod belongs to a daemon set.
 	// Written by the DaemonSet operator.
 	AutoscalerDaemonSetPodAnnotation = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 	// PodDeletionCostAnnotation is core Kubernetes' deletion cost, an int32 as text.
@@ -106,9 +107,9 @@ const (
 	KruisePodReady = "KruisePodReady"
 )
 
-// SidecarTerminated is the condition of a pod whose main containers have ended and whose sidecars are being stopped: the
-// pod has its final phase while containers still run. Written by SidecarTerminator of jobs, read by daemon, which accepts
-// ContainerRecreateRequests for such a pod.
+// SidecarTerminated is the condition of a pod with main containers that have ended and sidecars that are being stopped:
+// the pod has its final phase while containers still run. Written by SidecarTerminator of jobs, read by daemon, which
+// accepts ContainerRecreateRequests for such a pod.
 const SidecarTerminated = "SidecarTerminated"
 
 // Not-ready keys of lifecycle hooks, held under user agent LifecycleUserAgent.
@@ -122,8 +123,8 @@ const (
 const (
 	// ContainerPriorityEnv is a container's launch priority, an integer; higher starts first.
 	ContainerPriorityEnv = "KRUISE_CONTAINER_PRIORITY"
-	// ContainerBarrierEnv is injected: a configMapKeyRef whose key is ContainerBarrierKeyPrefix and
-	// the priority, in the ConfigMap named by the pod and ContainerBarrierConfigMapSuffix.
+	// ContainerBarrierEnv is injected: a configMapKeyRef with ContainerBarrierKeyPrefix and the priority as the key, in
+	// the ConfigMap named by the pod and ContainerBarrierConfigMapSuffix.
 	ContainerBarrierEnv             = "KRUISE_CONTAINER_BARRIER"
 	ContainerBarrierKeyPrefix       = "p_"
 	ContainerBarrierConfigMapSuffix = "-barrier"

@@ -9,9 +9,9 @@ const (
 	RevisionHashLabel = "controller.kubernetes.io/hash"
 	// VolumeClaimTemplateHashAnnotation is the decimal hash of the claim templates at the time of the revision.
 	VolumeClaimTemplateHashAnnotation = "kruise.io/cloneset-volumeclaimtemplate-hash"
-	// ImagePreDownloadCreatedLabel says that pull jobs were made for the revision.
+	// ImagePreDownloadCreatedLabel shows that pull jobs were made for the revision.
 	ImagePreDownloadCreatedLabel = "apps.kruise.io/pre-predownload-created"
-	// ImagePreDownloadIgnoredLabel says that the revision needs no pull jobs.
+	// ImagePreDownloadIgnoredLabel shows that the revision needs no pull jobs.
 	ImagePreDownloadIgnoredLabel = "apps.kruise.io/image-predownload-ignored"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
-// Admission has what the webhook of a workload needs.
+// Admission has the parts that the webhook of a workload needs.
 type Admission struct {
 	*manager.Environment
 	// Client reads from the cache.

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// reconciler reconciles sets. It holds no state that the cluster does not hold; what its engine remembers only saves
+// reconciler reconciles sets. It holds no state that the cluster does not hold; the memory of its engine only saves
 // requests.
 type reconciler[T any, P fastclient.Object[T], S any] struct {
 	*Workload[T, P, S]
@@ -42,7 +42,7 @@ func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedNam
 	return pass.Pass, err
 }
 
-// Pass is one run of the controller over one set, with what its plan was made from.
+// Pass is one run of the controller over one set, with the input of its plan.
 type Pass[S any] struct {
 	engine.Pass
 	Seen S
@@ -81,7 +81,7 @@ func (w *Workload[T, P, S]) Look(ctx context.Context, e *engine.Engine, name typ
 	return Pass[S]{Pass: pass, Seen: seen}, nil
 }
 
-// observe tells the meter of the set, of which the next status is described.
+// observe passes the observation of the set, with its next status, to the meter.
 func observe[P client.Object](e *engine.Engine, shared model.Snapshot[P], todo model.Plan, next Set) {
 	seen := meter.Observation{
 		Pods: shared.Pods, Wanted: ptr.Deref(next.Replicas, 1), Available: next.Available, MaxUnavailable: todo.MaxUnavailable,
@@ -95,7 +95,7 @@ func observe[P client.Object](e *engine.Engine, shared model.Snapshot[P], todo m
 	e.Meter.Observed(memory.KeyOf(shared.Set), seen, e.Clock.Now())
 }
 
-// read reads what all kinds need to know of a set, from the cache. Where nothing belongs to the set, the list is empty.
+// read reads the facts of a set that all kinds need, from the cache. If nothing belongs to the set, the list is empty.
 func (w *Workload[T, P, S]) read(ctx context.Context, e *engine.Engine, set P) (model.Snapshot[P], error) {
 	now, described := e.Clock.Now(), w.Describe(set)
 	s := model.Snapshot[P]{
@@ -128,7 +128,7 @@ func (w *Workload[T, P, S]) read(ctx context.Context, e *engine.Engine, set P) (
 	return s, nil
 }
 
-// search describes the pods besides the cached ones that could be the set's.
+// search describes the pods that are not in the cache and could be the set's.
 func (w *Workload[T, P, S]) search(set P, described Set, cached []*corev1.Pod) orphans.Search {
 	search := orphans.Search{
 		Owner: set, Selector: described.Selector, Pods: cached,

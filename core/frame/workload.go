@@ -24,19 +24,19 @@ import (
 )
 
 // Workload is a kind of workload with its plan. T is the struct of the kind, P a pointer to it, and S the input of its
-// plan: a model.Snapshot[P] with what the kind adds.
+// plan: a model.Snapshot[P] with the additions of the kind.
 type Workload[T any, P fastclient.Object[T], S any] struct {
 	// Name is the name of the controller in logs, metrics and its user agent, such as cloneset.
 	Name string
 	// Kind is the kind in the version of T.
 	Kind schema.GroupVersionKind
 
-	// PodLabel is the label by whose presence pods are cached. The kind writes it on each of its pods.
+	// PodLabel is the label of pods that are cached. The kind writes it on each of its pods.
 	PodLabel string
-	// Cached has the cache settings of pods and of other namespaced kinds, ClusterCached those of cluster-scoped kinds.
-	// The kind itself and revisions need no entry.
+	// Cached has the cache settings of pods and of other namespaced kinds, ClusterCached has the settings of
+	// cluster-scoped kinds. The kind itself and revisions need no entry.
 	Cached, ClusterCached map[client.Object]cache.ByObject
-	// Fenced are those of ClusterCached on which plans rest: a new leader waits for their caches, too.
+	// Fenced are the entries of ClusterCached on which plans rest: a new leader waits for their caches, too.
 	Fenced map[client.Object]cache.ByObject
 
 	// Describe returns the fields of a set that the frame reads.
@@ -55,19 +55,19 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 
 	// Indexes adds indexes of the kind's own to the cache. Optional.
 	Indexes func(ctx context.Context, indexer client.FieldIndexer) error
-	// Watch adds watches of what wakes a set besides events of itself, its pods and its revisions. Optional.
+	// Watch adds watches that wake a set, in addition to events of itself, its pods and its revisions. Optional.
 	Watch func(e *engine.Engine, owners engine.Owners, b *builder.Builder)
 	// Adopters returns a function that finds the sets that could adopt a pod without a controller. Nil means the sets
-	// whose selector matches.
+	// with a selector that matches.
 	Adopters func(e *engine.Engine) func(context.Context, *corev1.Pod) []types.NamespacedName
 
 	// PreDownload enables pulling images ahead of updates.
 	PreDownload bool
-	// Snapshot reads what the plan of the kind needs in addition. The error says what could not be read.
+	// Snapshot reads the additional input of the kind's plan. The error reports the read that failed.
 	Snapshot func(ctx context.Context, e *engine.Engine, seen model.Snapshot[P]) (S, error)
 	// Compute makes the plan.
 	Compute func(S) model.Plan
-	// Status sets the next status on the set, given what became of the plan.
+	// Status sets the next status on the set, given the outcome of the plan.
 	Status func(set P, seen S, todo model.Plan, done action.Failures)
 }
 
@@ -86,7 +86,7 @@ type Set struct {
 	ObservedGeneration int64
 	CurrentRevision    string
 	CollisionCount     *int32
-	// InRollout says that pods of older revisions are left, for kinds whose status names no current revision.
+	// InRollout is true if pods of older revisions are left, for kinds with a status that names no current revision.
 	InRollout bool
 }
 
@@ -103,8 +103,8 @@ func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, kinds)
 }
 
-// SetUp adds the controller to the manager, whose cache must be created with CacheOptions: every event of a set and of
-// its revisions wakes it, and events of its pods if they can change a plan. Call it before the cache starts.
+// SetUp adds the controller to the manager. Every event of a set and of its revisions wakes it, and events of its pods
+// if they can change a plan. Create the manager's cache with CacheOptions, and call SetUp before the cache starts.
 func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings base.Settings) error {
 	if w.Indexes != nil {
 		if err := w.Indexes(ctx, mgr.GetFieldIndexer()); err != nil {

@@ -40,12 +40,12 @@ type Options struct {
 	Cache cache.Options
 	// Fenced are further kinds on which plans rest, with their settings in Cache: a new leader waits for their caches, too.
 	Fenced map[client.Object]cache.ByObject
-	// PodLabel is the label by whose presence Cache selects pods.
+	// PodLabel is the label of the pods that Cache selects.
 	PodLabel string
 }
 
-// Engine has the parts of a workload controller. It holds no state that the cluster does not hold; what its parts
-// remember only saves requests.
+// Engine has the parts of a workload controller. It holds no state that the cluster does not hold; the memory of its
+// parts only saves requests.
 type Engine struct {
 	*base.Controller
 	// Cache is the manager's cache, for kinds that few workloads need.
@@ -58,12 +58,12 @@ type Engine struct {
 	Orphans *orphans.Finder
 	// PullJobs manages image pull jobs.
 	PullJobs *pulljobs.Jobs
-	// Meter counts what the controller does.
+	// Meter counts the work of the controller.
 	Meter *meter.Meter
 }
 
-// New creates the parts of a workload controller and adds to the manager what must run with it. Call it before the
-// manager's cache starts.
+// New creates the parts of a workload controller and adds to the manager the parts that must run with it. Call it
+// before the manager's cache starts.
 func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	if err := AddIndexes(ctx, mgr.GetFieldIndexer(), o.Cache); err != nil {
 		return nil, err
@@ -84,16 +84,16 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	})
 }
 
-// Parts are what the parts of an Engine are made from, besides its controller.
+// Parts are the inputs of the parts of an Engine, except its controller.
 type Parts struct {
 	// Cache is the cache that the controller reads.
 	Cache cache.Cache
-	// Discovery says which kinds are served.
+	// Discovery reports which kinds are served.
 	Discovery optional.Discovery
 	// Metrics is where the series of the controller, which has the name Controller there, are registered.
 	Metrics    prometheus.Registerer
 	Controller string
-	// PodLabel is the label by whose presence the cache selects pods.
+	// PodLabel is the label of the pods that the cache selects.
 	PodLabel string
 }
 
@@ -129,7 +129,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer, o cache.Option
 	return fastclient.IndexUncontrolled(ctx, indexer, &corev1.Pod{}, &appsv1.ControllerRevision{})
 }
 
-// writtenKinds returns the kinds, besides its own, that a workload controller writes and the cache holds.
+// writtenKinds returns the kinds, except its own, that a workload controller writes and the cache holds.
 func writtenKinds(o cache.Options) map[client.Object]cache.ByObject {
 	kinds := map[client.Object]cache.ByObject{}
 	for kind, settings := range o.ByObject {

@@ -15,15 +15,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 )
 
-// Pass is one run of the controller over one workload: what it read and what it wants to do.
+// Pass is one run of the controller over one workload: its input and its plan.
 type Pass struct {
 	// Workload is the object as it was read.
 	Workload client.Object
-	// Plan is what is to be done. The pass is not repeated for its Err, because only an edit helps.
+	// Plan has the actions of the pass. The pass is not repeated for its Err, because only an edit helps.
 	Plan model.Plan
-	// Update is the name of the update revision, whose images are pulled ahead; empty if there is none.
+	// Update is the name of the update revision; empty if there is none. The images of this revision are pulled ahead.
 	Update string
-	// Status returns the workload with its next status, given what became of the plan.
+	// Status returns the workload with its next status, given the outcome of the plan.
 	Status func(done action.Failures) client.Object
 }
 
@@ -38,8 +38,8 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 	})
 }
 
-// pass returns the pass for base.Controller, with what workloads add: lost pods are tracked, what is done is counted,
-// and image pull jobs are written.
+// pass returns the pass for base.Controller, with the additions of workloads: lost pods are tracked, outcomes are
+// counted, and image pull jobs are written.
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan.Plan, Err: p.Plan.Err, Status: p.Status,
@@ -53,7 +53,7 @@ func (e *Engine) pass(p Pass) base.Pass {
 	return all
 }
 
-// Executed tracks lost pods and counts what became of the plan of the workload.
+// Executed tracks lost pods and counts the outcomes of the plan of the workload.
 func (e *Engine) Executed(workload client.Object, outcomes []progress.Outcome) {
 	key, now := memory.KeyOf(workload), e.Clock.Now()
 	e.Orphans.Follow(key, outcomes, now)

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 )
 
-// Claim returns the claim of that name in the cache, whoever owns it; nil if there is none.
+// Claim returns the claim of that name in the cache, with any owner; nil if there is none.
 func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
 	claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, e.Reader, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {

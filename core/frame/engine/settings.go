@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
 
-// InPlace returns the options of in-place updates: what the feature gates allow, and whether the cluster can resize
-// pods. The default imagePullPolicy is left to the kind.
+// InPlace returns the options of in-place updates: the changes that the feature gates allow, and whether the cluster
+// can resize pods. The default imagePullPolicy is left to the kind.
 func InPlace(e *manager.Environment) (inplace.Options, error) {
 	can := inplace.Options{
 		EnvFromMetadata: e.Options.FeatureGates.Enabled(features.InPlaceUpdateEnvFromMetadata),

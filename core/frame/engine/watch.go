@@ -30,7 +30,7 @@ type Owners struct {
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Pods returns a handler that wakes the owner of a pod, the former owner of a released pod, and for a pod without a
-// controller the candidates. Changes of pods that no plan depends on wake nobody.
+// controller the candidates. Changes of pods that no plan depends on wake no workload.
 func (o Owners) Pods() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { o.wake(ctx, e.Object, q) },
@@ -82,7 +82,8 @@ func (o Owners) ownerOf(object client.Object) (reconcile.Request, bool) {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}}, true
 }
 
-// MatchingSelector returns a function that finds the workloads whose selector matches a pod, for Owners.Candidates.
+// MatchingSelector returns a function that finds the workloads with a selector that matches a pod, for
+// Owners.Candidates.
 func MatchingSelector[T any, P fastclient.Object[T]](e *Engine, selector func(P) *metav1.LabelSelector) func(context.Context, *corev1.Pod) []types.NamespacedName {
 	return func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName {
 		workloads, err := fastclient.All[T, P](ctx, e.Reader, pod.Namespace)

@@ -80,9 +80,9 @@ func (h *History) same(ctx context.Context, in revision.Input, volumes []string)
 	}
 }
 
-// Orphans returns the cached revisions without a controller that the selector of a workload matches: what remains when
-// a workload was deleted with its dependents orphaned. A workload that is being deleted adopts none, nor does one whose
-// selector matches nothing or everything.
+// Orphans returns the cached revisions without a controller that the selector of a workload matches: they remain when a
+// workload was deleted with its dependents orphaned. A workload that is being deleted or has a selector that matches
+// nothing or everything adopts none.
 func (h *History) Orphans(ctx context.Context, owner client.Object, of *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
 	selector, err := metav1.LabelSelectorAsSelector(of)
 	if err != nil || selector.Empty() || owner.GetDeletionTimestamp() != nil {
@@ -97,7 +97,7 @@ func (h *History) Orphans(ctx context.Context, owner client.Object, of *metav1.L
 	}), nil
 }
 
-// Forget drops what is remembered of a workload.
+// Forget drops the memory of a workload.
 func (h *History) Forget(name types.NamespacedName) { h.known.Forget(name) }
 
 func keyOf(in revision.Input) string {

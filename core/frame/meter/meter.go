@@ -23,14 +23,14 @@ type Meter struct {
 	known memory.Objects[*record]
 }
 
-// record is what is remembered of a workload.
+// record is the memory of a workload.
 type record struct {
 	waitsFor string              // reason, empty for nothing
 	trouble  map[trouble]int     // series of pods in trouble
 	starting map[types.UID]start // pods that have not been ready yet
 }
 
-// start is that of a pod.
+// start is the start of a pod.
 type start struct {
 	created time.Time
 	told    bool // whether an observation has come since; the one of the pass that created the pod is without it
@@ -50,7 +50,7 @@ func New(registerer prometheus.Registerer, controller string) (*Meter, error) {
 // Planned counts a plan that took so long to make.
 func (m *Meter) Planned(took time.Duration) { m.series.planning.Observe(took.Seconds()) }
 
-// Executed counts what became of the plan of a workload.
+// Executed counts the outcomes of the plan of a workload.
 func (m *Meter) Executed(workload memory.Key, outcomes []progress.Outcome, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *Meter) Executed(workload memory.Key, outcomes []progress.Outcome, now t
 	}
 }
 
-// Observation is what a pass found of a workload.
+// Observation has the findings of a pass about a workload.
 type Observation struct {
 	// Pods are all pods of the workload.
 	Pods []*corev1.Pod

@@ -15,7 +15,7 @@ type series struct {
 }
 
 func newSeries(registerer prometheus.Registerer, controller string) (series, error) {
-	// In seconds: plans of small and large workloads, and pods whose images are there and are not.
+	// In seconds: plans of small and large workloads, and pods with images that are on the node or missing.
 	planBuckets, startBuckets := prometheus.ExponentialBuckets(0.0001, 4, 8), []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
 	r := registry{registerer, prometheus.Labels{"controller": controller}, nil}
 	planning := r.histogram(prometheus.HistogramOpts{

@@ -15,10 +15,10 @@ const (
 	revisionOlder  = "older"
 )
 
-// otherReason is the value of label reason for what is not one of reasons.
+// otherReason is the value of label reason for a reason that is not one of reasons.
 const otherReason = "Other"
 
-// reasons are what kubelet and scheduler say of pods in trouble; a runtime may have more to say.
+// reasons are the reasons that kubelet and scheduler report for pods in trouble; a runtime may report others.
 func reasons() []string {
 	return []string{
 		"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull", "Error", "Evicted",

@@ -8,8 +8,8 @@
 // workloads at once.
 //
 // If something suggests a lost pod, all pods without the label are listed, because a pod may have lost the labels of
-// the selector, too; the UID of their controller tells whose they are. That is so when a pod is not in the cache any
-// more that was there at the last look and that nobody was deleting, when the cache shows fewer pods than the
-// workload's status when it is first seen, and when the name of a new pod is taken by a pod of the workload that the
-// cache does not show. The server is asked before the workload's next plan.
+// the selector, too; the UID of their controller identifies their owner. A lost pod is suggested when a pod is not in
+// the cache any more that was there at the last look and was not being deleted, when the cache shows fewer pods than
+// the workload's status when it is first seen, and when the name of a new pod is taken by a pod of the workload that
+// the cache does not show. The server is asked before the workload's next plan.
 package orphans

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// known is what is remembered of one workload, which is used by one goroutine at a time.
+// known is the memory of one workload, which is used by one goroutine at a time.
 type known struct {
 	uid types.UID
 	// once is true once the server was asked, or the question was put off; asked is when, and for which generation of
@@ -22,7 +22,7 @@ type known struct {
 	recheck bool
 	// looks counts calls of Find.
 	looks uint64
-	// pods are the pods that nobody was deleting, by UID.
+	// pods are the pods that were not being deleted, by UID.
 	pods map[types.UID]seen
 	// taken are the names of pods and claims that pods of others use, each with the time until which that is
 	// remembered.
@@ -44,7 +44,7 @@ const (
 	all
 )
 
-// follow remembers the pods. If one is missing though nobody was deleting it, the cache may hide it.
+// follow remembers the pods. If one is missing that was not being deleted, the cache may hide it.
 func (m *known) follow(lists ...[]*corev1.Pod) {
 	m.looks++
 	shown := 0
@@ -61,7 +61,7 @@ func (m *known) follow(lists ...[]*corev1.Pod) {
 	m.recheck = m.recheck || len(m.pods) > shown
 }
 
-// next returns what to ask the server now.
+// next returns the question to ask the server now.
 func (m *known) next(s *Search, now time.Time) question {
 	if !m.once {
 		m.recheck = m.recheck || int(s.Counted) > len(s.Pods)

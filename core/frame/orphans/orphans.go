@@ -46,7 +46,7 @@ func New(cached Cached, live client.Reader, label string) *Finder {
 	return &Finder{cached: cached, live: live, label: label}
 }
 
-// Search describes whose pods are looked for.
+// Search describes the pods to look for and their workload.
 type Search struct {
 	// Owner is the workload. One that is being deleted adopts no pod.
 	Owner client.Object
@@ -197,8 +197,9 @@ func has(pods []*corev1.Pod, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(o *corev1.Pod) bool { return o.UID == pod.UID })
 }
 
-// Follow records what a pass has done to pods and what was in its way. A name that is taken by a pod of the workload
-// itself is taken by one that the cache does not show; a create without an answer may have left such a pod, too.
+// Follow records the changes of a pass to pods and the names that blocked it. A name that is taken by a pod of the
+// workload itself is taken by one that the cache does not show; a create without an answer may have left such a pod,
+// too.
 func (f *Finder) Follow(workload memory.Key, results []progress.Outcome, now time.Time) {
 	for i := range results {
 		r := &results[i]
@@ -228,8 +229,8 @@ func (f *Finder) Removed(workload memory.Key, pod types.UID) {
 	f.tell(workload, func(m *known) { delete(m.pods, pod) })
 }
 
-// Recheck records that the workload may have a pod that the cache does not show: one whose name is in the way of a new
-// one, or one whose create had no answer.
+// Recheck records that the workload may have a pod that the cache does not show: its name blocks a new pod, or its
+// create had no answer.
 func (f *Finder) Recheck(workload memory.Key) {
 	f.tell(workload, func(m *known) { m.recheck = true })
 }
@@ -246,10 +247,10 @@ func (f *Finder) tell(workload memory.Key, change func(*known)) {
 	}
 }
 
-// Forget drops what is remembered of a workload that is gone.
+// Forget drops the memory of a workload that is gone.
 func (f *Finder) Forget(name types.NamespacedName) { f.workloads.Forget(name) }
 
-// recall returns what is remembered of the workload.
+// recall returns the memory of the workload.
 func (f *Finder) recall(owner client.Object) *known {
 	key := memory.KeyOf(owner)
 	m, ok := f.workloads.Get(key)

@@ -41,7 +41,7 @@ type Options struct {
 	// Executor writes jobs, Events reports them.
 	Executor *execute.Executor
 	Events   *events.Recorder
-	// Clock tells the time.
+	// Clock is the source of the time.
 	Clock clock.PassiveClock
 }
 
@@ -54,7 +54,7 @@ type Jobs struct {
 	recent memory.Objects[attempt]
 }
 
-// attempt is what happened last for a workload.
+// attempt is the last attempt for a workload.
 type attempt struct {
 	deleted  []types.UID // jobs that the cache may still show
 	revision string      // the update revision for which the rest holds
@@ -71,7 +71,7 @@ func New(o Options) *Jobs {
 	}
 }
 
-// Of returns what is known of the jobs of a workload with the update revision. It reads the cache and, while the kind
+// Of returns the known facts of the jobs of a workload with the update revision. It reads the cache and, while the kind
 // is not served, in a rollout asks discovery at most once a minute.
 func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRollout bool) predownload.Jobs {
 	var known predownload.Jobs
@@ -109,15 +109,15 @@ func (j *Jobs) owned(ctx context.Context, version string, owner client.Object) (
 	return owned, nil
 }
 
-// Run writes the jobs that a plan wants for the update revision and sends events. Errors hold up nothing; it returns
-// when to try again, 0 when all was written. The plan itself reports the notices of the wish.
+// Run writes the jobs that a plan wants for the update revision and sends events. Errors delay nothing; it returns when
+// to try again, 0 when all was written. The plan itself reports the notices of the wish.
 func (j *Jobs) Run(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan) time.Duration {
 	done := j.executor.Run(ctx, owner, wish.Steps)
 	j.events.Record(owner, nil, &done)
 	return j.Executed(ctx, owner, update, wish, done)
 }
 
-// Executed remembers what became of the jobs that a plan wants for the update revision. It returns when to try again, 0
+// Executed remembers the outcome of the jobs that a plan wants for the update revision. It returns when to try again, 0
 // when all was written.
 func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string, wish predownload.JobPlan, done progress.Result) time.Duration {
 	again := retryOf(done)
@@ -146,7 +146,7 @@ func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string,
 	return again
 }
 
-// remember changes what is known of a workload with the update revision.
+// remember changes the memory of a workload with the update revision.
 func (j *Jobs) remember(owner memory.Key, update string, change func(*attempt)) {
 	j.recent.Change(owner, func(last attempt) (attempt, bool) {
 		if last.revision != update {
@@ -157,7 +157,7 @@ func (j *Jobs) remember(owner memory.Key, update string, change func(*attempt)) 
 	})
 }
 
-// Forget drops what is remembered of a workload.
+// Forget drops the memory of a workload.
 func (j *Jobs) Forget(name types.NamespacedName) { j.recent.Forget(name) }
 
 func retryOf(done progress.Result) time.Duration {

@@ -41,15 +41,15 @@ type kind struct {
 	filling bool   // the problem is that its cache has not synced yet
 }
 
-// object returns an empty job of a version. The cache holds what fastclient.Trim leaves of it.
+// object returns an empty job of a version. The cache holds the fields of it that fastclient.Trim leaves.
 func (k *kind) object(version string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(k.WithVersion(version))
 	return o
 }
 
-// look returns the served version and why jobs cannot be read, as far as known. Without a rollout what is known already
-// is enough.
+// look returns the served version and why jobs cannot be read, as far as known. Without a rollout the known result is
+// enough.
 func (k *kind) look(ctx context.Context, needed bool) (version, problem string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,16 +12,17 @@ type Rules int
 
 // The rules of the kinds that have a pod on every node. Both follow node name, node selector and required node affinity.
 const (
-	// ForDaemons are those of the built-in DaemonSet: its pods tolerate that a node is cordoned, not ready or short of
-	// something, and go from a node with a NoExecute taint that they do not tolerate.
+	// ForDaemons are the rules of the built-in DaemonSet: its pods tolerate that a node is cordoned, not ready or short
+	// of something, and go from a node with a NoExecute taint that they do not tolerate.
 	ForDaemons Rules = iota
-	// ForJobs are those of the default scheduler, for a pod that has a node for itself: it tolerates what the template
-	// says, and its requests fit into what is allocatable. A pod that has begun stays, unless a user's NoExecute taint
-	// drives it away: that a node is not ready is left to the cluster's own eviction, which comes later.
+	// ForJobs are the rules of the default scheduler, for a pod that has a node for itself: it has the tolerations of
+	// the template, and its requests fit into the allocatable resources. A pod that has begun stays, unless a user's
+	// NoExecute taint drives it away: that a node is not ready is left to the cluster's own eviction, which comes
+	// later.
 	ForJobs
 )
 
-// Verdict says what a node is to a template.
+// Verdict is the result of the rules for a template and a node.
 type Verdict struct {
 	// ShouldRun is true if the node gets a pod.
 	ShouldRun bool
@@ -100,7 +101,7 @@ func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, selecte
 	return found
 }
 
-// schedulable reports whether the node takes new pods, and has what the pod requests when it has no others.
+// schedulable reports whether the node takes new pods, and has enough resources for the pod when it runs no others.
 func (t *Template) schedulable(node *corev1.Node) bool {
 	if node.Spec.Unschedulable {
 		cordon := []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}

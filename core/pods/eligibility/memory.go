@@ -18,7 +18,7 @@ type Memory struct {
 	sets map[types.UID]*knownSet
 }
 
-// knownSet is what is known of one set at one generation of its spec.
+// knownSet has the verdicts on nodes for one set at one generation of its spec.
 type knownSet struct {
 	mu         sync.Mutex
 	generation int64
@@ -84,7 +84,7 @@ func (m *Memory) of(set metav1.Object) *knownSet {
 	return known
 }
 
-// renew forgets what was found for another generation.
+// renew forgets the results for another generation.
 func (s *knownSet) renew(generation int64, template *corev1.PodTemplateSpec, rules Rules) {
 	if s.template == nil || s.generation != generation {
 		s.generation, s.template, s.verdicts = generation, Compile(template, rules), map[string]knownVerdict{}

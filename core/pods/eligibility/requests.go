@@ -5,9 +5,9 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// requestsOf returns what the pod of a template requests, together with its overhead. A template is stored as the user
-// wrote it: what has a limit and no request requests its limit, as the API server fills in when it creates a pod. The pod
-// is changed.
+// requestsOf returns the requests of the pod of a template, together with its overhead. A template is stored as the
+// user wrote it: a resource with a limit and without a request requests its limit, as the API server fills in when it
+// creates a pod. The pod is changed.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -16,7 +16,7 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	}
 	if whole := pod.Spec.Resources; whole != nil {
 		asked := resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{})
-		fill(whole, func(name corev1.ResourceName) bool { // what containers request is the pod's request, too
+		fill(whole, func(name corev1.ResourceName) bool { // the requests of containers are requests of the pod, too
 			_, known := asked[name]
 			return resource.IsSupportedPodLevelResource(name) && !known
 		})

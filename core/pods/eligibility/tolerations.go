@@ -25,8 +25,8 @@ func WithDefaults(tolerations []corev1.Toleration, hostNetwork bool) []corev1.To
 	return all
 }
 
-// defaults are what the built-in DaemonSet adds: its pods run on nodes that are not ready, unreachable, short of
-// something or cordoned.
+// defaults are the tolerations that the built-in DaemonSet adds: its pods run on nodes that are not ready, unreachable,
+// short of something or cordoned.
 func defaults(hostNetwork bool) []corev1.Toleration {
 	exists := func(key string, effect corev1.TaintEffect) corev1.Toleration {
 		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}

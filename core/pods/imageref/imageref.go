@@ -16,8 +16,8 @@ type Ref struct {
 	Tag string
 }
 
-// Parse reads a reference as users write it. Without tag and digest the tag is latest; with both the
-// digest counts. The error says that the text is no reference.
+// Parse reads a reference as users write it. Without tag and digest the tag is latest; with both the digest counts. It
+// returns an error if the text is no reference.
 func Parse(image string) (Ref, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	switch {
@@ -47,8 +47,8 @@ func (r Ref) String() string {
 	return r.Name + ":" + r.Tag
 }
 
-// CRI is the reference for a container runtime, which gets the registry in full. The error says that name
-// or tag are none.
+// CRI is the reference for a container runtime, which gets the registry in full. It returns an error if the name or the
+// tag is invalid.
 func (r Ref) CRI() (string, error) {
 	named, err := reference.ParseNormalizedNamed(r.String())
 	if err != nil {

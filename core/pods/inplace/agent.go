@@ -10,13 +10,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// What the node agent has told of a container has no age. Whether an agent is there shows when it is asked to restart the
-// container: then the container gets another ID, soon after the time that it may take to stop.
+// The node agent's report of a container has no timestamp. An agent shows that it is there when it is asked to restart
+// the container: the container then gets another ID, soon after the time that it may take to stop.
 
-// stopMargin is what the agent and the kubelet take for a restart beyond the time that the container takes to stop.
+// stopMargin is the time that the agent and the kubelet take for a restart beyond the time that the container takes to
+// stop.
 const stopMargin = time.Minute
 
-// awaitAgent is the wait for what the agent is to do with the container, or, once that takes too long, for an agent.
+// awaitAgent is the wait for the agent's work on the container, or, once that takes too long, for an agent.
 func (s *State) awaitAgent(pod *corev1.Pod, name string, now time.Time, wait *Progress) *Progress {
 	patience := unsureTime
 	if stop := pod.Spec.TerminationGracePeriodSeconds; stop != nil {
@@ -45,8 +46,8 @@ func AgentMissing(pod *corev1.Pod, now time.Time, o Options) bool {
 	return p != nil && p.AgentMissing
 }
 
-// ServeAsIs puts a pod back into service whose update waits for a node agent that does not come. The record goes on
-// naming the containers that are to be restarted, so that the update is not taken for complete.
+// ServeAsIs puts a pod back into service if its update waits for a node agent that does not come. The record still
+// names the containers to restart, so that the update is not taken for complete.
 func ServeAsIs(c *action.PodChange, o Options) {
 	before := readPrior(c)
 	if before.state == nil || before.grace != nil || before.unreadable() {
@@ -63,7 +64,7 @@ func ServeAsIs(c *action.PodChange, o Options) {
 	putIntoService(c, false)
 }
 
-// awaitedAsIs says that a pod in service has containers which were to be restarted before; nil when it has none.
+// awaitedAsIs reports containers of a pod in service that an earlier update had to restart; nil when it has none.
 func (s *State) awaitedAsIs(pod *corev1.Pod) *Progress {
 	for _, name := range sets.List(sets.KeySet(s.pendingRestarts(pod))) {
 		p := waitFor(ReasonNodeAgentMissing, "the pod serves, but the node agent has not restarted container %s", name)

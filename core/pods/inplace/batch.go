@@ -15,9 +15,10 @@ import (
 )
 
 // chooseBatch picks the containers that go first, among those with changes and those that are on their way already: of
-// the native sidecars that restart one after the other, as the kubelet starts them, and then those without launch
-// priority and those of the highest one. One key is written once, so containers that read a changed key of a chosen one
-// come along. A sidecar that is only resized has no turn of its own: what it gets, a container may have to give.
+// the native sidecars that restart one after the other, as the kubelet starts them, and then the containers that have
+// no launch priority or the highest one. One key is written once, so containers that read a changed key of a chosen one
+// come along. A sidecar that is only resized has no turn of its own: a container may have to release the resources that
+// it gets.
 func chooseBatch(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) sets.Set[string] {
 	for i := range c.Pod.Spec.InitContainers {
 		name := c.Pod.Spec.InitContainers[i].Name
@@ -39,7 +40,7 @@ func (s *State) withoutDown(c *action.PodChange, names sets.Set[string]) sets.Se
 	return up
 }
 
-// highestPriority are those of the containers that have no launch priority, and those of the highest one.
+// highestPriority are the named containers that have no launch priority or the highest one.
 func highestPriority(pod *corev1.Pod, names sets.Set[string]) sets.Set[string] {
 	chosen, highest := sets.New[string](), sets.New[string]()
 	top, found := 0, false
@@ -109,16 +110,17 @@ func mayBeFollowed(pod *corev1.Pod, name string) bool {
 	return status.Ready || sidecarOf(pod, name) != nil && status.State.Running != nil && !startsUp(status)
 }
 
-// batch is the next batch of changes: what of it is written now, what of it has to wait, and what comes after it, with
-// what has to wait.
+// batch is the next batch of changes: now is written at once, behind has to wait, and later comes after the batch and
+// includes behind.
 type batch struct {
 	chosen, onTheirWay sets.Set[string]
 	now, behind, later changes
 	begun              bool // it is the rest of the batch that was written last
 }
 
-// divide finds the next batch of the changes. What waits for its resizes, and resizes that wait, come with the next
-// write, for which no container has to be ready: it is the rest of this batch. The containers on their way belong to it.
+// divide finds the next batch of the changes. Changes that wait for its resizes, and resizes that wait, come with the
+// next write. That write requires no ready container: it is the rest of this batch. The containers on their way belong
+// to it.
 func divide(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[string]) batch {
 	chosen := chooseBatch(c, s, ch, onTheirWay)
 	rest := s.restOfBatch(ch, chosen)
@@ -134,8 +136,8 @@ func divide(c *action.PodChange, s *State, ch changes, onTheirWay sets.Set[strin
 	return batch{chosen: chosen, onTheirWay: onTheirWay, now: now, behind: behind, later: later, begun: begun}
 }
 
-// restOfBatch are those of the chosen containers that belong to the batch that was written last, with changes left. It is
-// empty where no such batch is begun.
+// restOfBatch are the chosen containers with changes left that belong to the batch that was written last. It is empty
+// if no such batch is begun.
 func (s *State) restOfBatch(left changes, chosen sets.Set[string]) sets.Set[string] {
 	n := len(s.ContainerBatchesRecord)
 	if n == 0 || !s.hasNext() || s.PreCheckBeforeNext != nil {
@@ -145,7 +147,8 @@ func (s *State) restOfBatch(left changes, chosen sets.Set[string]) sets.Set[stri
 	return left.withReadersOfTheSameKeys(recorded.Intersection(chosen).Intersection(left.containers()))
 }
 
-// record has one entry for the batch, whose resizes may go ahead of its restarts, with the moment of its last write.
+// record has one entry for the batch, with the moment of its last write. Resizes of a batch may go ahead of its
+// restarts.
 func (b batch) record(c *action.PodChange, s *State) {
 	if b.now.containers().Union(b.onTheirWay).Len() == 0 {
 		return
@@ -159,7 +162,7 @@ func (b batch) record(c *action.PodChange, s *State) {
 	s.ContainerBatchesRecord = append(s.ContainerBatchesRecord, Batch{Timestamp: c.Now, Containers: sets.List(names)})
 }
 
-// awaitRun says which container has to run before anything of the batch can be written; nil where something can.
+// awaitRun names a container that has to run before any part of the batch can be written; nil if a part can be written.
 func (b batch) awaitRun(pod *corev1.Pod) *Progress {
 	if b.now.containers().Len() > 0 {
 		return nil
@@ -177,8 +180,8 @@ func (b batch) interrupts(pod *corev1.Pod) bool {
 	return b.now.interrupt(pod) || b.behind.interrupt(pod) || restartsToCome(pod, b.onTheirWay)
 }
 
-// start writes the batch and records it and what is left in the state. It is not complete before the containers on their
-// way are.
+// start writes the batch and records the batch and the changes left in the state. It is not complete before the
+// containers on their way are.
 func (b batch) start(c *action.PodChange, s *State) {
 	now, later := b.now, b.later
 	for name := range now.images {
@@ -201,9 +204,9 @@ func (b batch) start(c *action.PodChange, s *State) {
 	writeState(c, s)
 }
 
-// recordContainer records what the container runs before its image changes. While an earlier change is on
-// its way nothing is recorded: what is shown may be replaced by the image in between. A container
-// that does not run has no ID worth recording: its next restart, of the old image, has another one.
+// recordContainer records the container's image ID and container ID before its image changes. While an earlier change
+// is on its way nothing is recorded: the image in between may replace the shown one. A container that does not run has
+// no ID worth recording: its next restart, of the old image, has another one.
 func (s *State) recordContainer(c *action.PodChange, name string) {
 	entry := ContainerStatus{ContainerID: new(string)}
 	_, changedBefore := s.LastContainerStatuses[name]
@@ -220,8 +223,9 @@ func (s *State) recordContainer(c *action.PodChange, name string) {
 	s.LastContainerStatuses[name] = entry
 }
 
-// recordResized records the containers whose resize is written, and not yet in the state, as those whose limits are raised,
-// unless they run with as much as they are to get: of one that does not run nobody can tell.
+// recordResized records in the state, as containers with raised limits, the containers with a resize that is written
+// and not yet in the state. It leaves out containers that run with all the resources that they are to get: this is
+// unknown of a container that does not run.
 func (s *State) recordResized(pod *corev1.Pod, resized sets.Set[string]) {
 	for _, name := range sets.List(resized) {
 		status := statusOf(pod, name)

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// changes is what is still to be written for containers, by container. Only what differs from the
-// pod is in it.
+// changes are the changes still to be written for containers, by container. They contain only values that differ from
+// the pod.
 type changes struct {
 	images    map[string]string
 	resources map[string]corev1.ResourceRequirements
@@ -44,7 +44,7 @@ func (ch changes) restarted() sets.Set[string] {
 	return names
 }
 
-// split divides the changes into those of the chosen containers and the others.
+// split divides the changes by container: the chosen containers and the others.
 func (ch changes) split(chosen sets.Set[string]) (now, later changes) {
 	now, later = newChanges(), newChanges()
 	pick := func(name string) changes {
@@ -68,9 +68,9 @@ func (ch changes) split(chosen sets.Set[string]) (now, later changes) {
 	return now, later
 }
 
-// missingOn leaves out what the pod has already and containers that it does not have. A label or an annotation
-// counts as had only when the container was started with it: whoever has written it to the pod has restarted
-// nothing. A container that was never started needs no restart.
+// missingOn leaves out values that the pod has already and containers that it does not have. A label or an annotation
+// counts as present only when the container was started with it: a write to the pod alone restarts no container. A
+// container that was never started needs no restart.
 func (ch changes) missingOn(pod *corev1.Pod) changes {
 	rest := newChanges()
 	for name, image := range ch.images {
@@ -173,7 +173,7 @@ func (m *Metadata) set(field, key string, value *string) {
 	(*list)[key] = value
 }
 
-// plainChange is what no container's environment reads, written with the first batch.
+// plainChange is the metadata that no container's environment reads, written with the first batch.
 type plainChange struct {
 	Metadata
 

@@ -17,7 +17,7 @@ import (
 // How a container is known to run its wanted image.
 //
 // Wanted is proof that neither hangs nor comes early, from a status that may be late and that names images as the
-// runtime likes. The kubelet replaces a container whenever the text of its image changes, and says by
+// runtime likes. The kubelet replaces a container whenever the text of its image changes, and reports by
 // observedGeneration which spec a status is about. So nothing is concluded before observedGeneration has reached the
 // pod's generation (where it is reported). After that
 //
@@ -26,30 +26,29 @@ import (
 //     wanted one, because an image ID is recorded only when no other change was on its way;
 //  3. another one is shown with a name or digest that is the wanted one, or the node agent has found
 //     the wanted spec's hash on it: it is the wanted one;
-//  4. another one is shown with the old image ID under another name: either two names of one image,
-//     or the old container has crashed and was restarted just before the kubelet saw the change. The
-//     latter is replaced at once, so that what still runs after settleTime is the former. One that
-//     crashes is given unsureTime. One that is down otherwise waits for its wanted image, however
-//     long that cannot be pulled.
+//  4. another one is shown with the old image ID under another name: either two names of one image, or the old
+//     container has crashed and was restarted just before the kubelet saw the change. The latter is replaced at once,
+//     so that a container that still runs after settleTime is the former. One that crashes is given unsureTime. One
+//     that is down otherwise waits for its wanted image, however long that cannot be pulled.
 //
 // Of a native sidecar that runs nothing is concluded before it has passed its startup probe either: the kubelet does not
 // look at its image until then, and may still replace it, or keep it if the image changes back.
 //
-// Without a recorded container ID nothing ran that a new container could be told from: the old one was down, or an
-// earlier change was on its way. Rules 2 and 3 hold for a container that runs; rule 4 waits for unsureTime, because
-// restarts of the old image and slow pulls of the one in between are likely then. Nor do states that OpenKruise wrote
-// name a container: with them an image ID that differs or a wanted name is proof, and a container that still runs after
-// unsureTime, if the kubelet says that it has observed the spec. So no naming can hang an update for ever.
+// Without a recorded container ID there is no old container to compare with: the old one was down, or an earlier change
+// was on its way. Rules 2 and 3 hold for a container that runs; rule 4 waits for unsureTime, because restarts of the
+// old image and slow pulls of the one in between are likely then. Nor do states that OpenKruise wrote name a container:
+// with them an image ID that differs or a wanted name is proof, and a container that still runs after unsureTime, if
+// the kubelet reports that it has observed the spec. So no naming can block an update permanently.
 const (
 	settleTime = 10 * time.Second
-	// readTime is how long after a write to the metadata a container may still be started with what the kubelet
-	// saw before: one that has crashed, and of whose successor the status does not tell yet. The node agent takes
-	// no less for a restart.
+	// readTime is how long after a write to the metadata a container may still be started with the metadata that the
+	// kubelet saw before. This happens to a container that has crashed and has no successor in the status yet. The node
+	// agent takes no less for a restart.
 	readTime   = 5 * time.Second
 	unsureTime = 2 * time.Minute
 )
 
-// awaited is what was written to a pod and is not done: the containers, by kind of change.
+// awaited has the changes that were written to a pod and are not done: the containers, by kind of change.
 type awaited struct {
 	images, env, resources, restarts []string
 
@@ -59,8 +58,9 @@ type awaited struct {
 }
 
 // awaitedOf checks all that was written so far. While condition InPlaceUpdateReady is True, images, restarts and
-// environments are not looked at: it becomes True only when they are done, and what proved it then may be gone by now. But
-// ServeAsIs leaves the record of restarts that are not. A container that a later batch changes again is on its way, but nothing waits for it.
+// environments are not looked at: it becomes True only when they are done, and the proof may be gone by now. But
+// ServeAsIs leaves the record of restarts that are not. A container that a later batch changes again is on its way, but
+// nothing waits for it.
 func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 	a := awaited{later: s.next().containers()}
 	if !isInService(c) {
@@ -87,8 +87,8 @@ func awaitedOf(c *action.PodChange, s *State, o Options) awaited {
 	return a
 }
 
-// addResources adds what the container's resize waits for. What follows a resize under way waits for it, a change of
-// this container too. What the node does not give now holds up nothing.
+// addResources adds the wait for the container's resize. Later changes, also of this container, wait for a resize under
+// way. Resources that the node does not give now block nothing.
 func (a *awaited) addResources(pod *corev1.Pod, container *corev1.Container) {
 	p := awaitResources(pod, container)
 	if p == nil {
@@ -123,23 +123,23 @@ func (a *awaited) addEnv(c *action.PodChange, s *State, container *corev1.Contai
 	}
 }
 
-// containers leaves restarts out: whether they go on depends on the template.
+// containers leaves restarts out: whether they continue depends on the template.
 func (a awaited) containers() sets.Set[string] {
 	return sets.New(slices.Concat(a.images, a.env, a.resources)...)
 }
 
 // interrupts reports whether the pod cannot serve as it is: something is awaited, or a container, even one that a later
-// batch changes again, does not run what was written.
+// batch changes again, does not run with the written values.
 func (a awaited) interrupts() bool {
 	return a.first != nil || len(a.images)+len(a.env)+len(a.restarts) > 0
 }
 
-// observed reports whether the status is about the present spec, as far as the kubelet tells.
+// observed reports whether the status is about the present spec, as far as the kubelet reports.
 func observed(pod *corev1.Pod) bool {
 	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation
 }
 
-// awaitImage says what the container's image change waits for, nil when it is done.
+// awaitImage is the wait for the container's image change, nil when it is done.
 func awaitImage(pod *corev1.Pod, s *State, name string, now time.Time) *Progress {
 	spec, status, last := containerOf(pod, name), statusOf(pod, name), s.LastContainerStatuses[name]
 	switch {
@@ -186,7 +186,7 @@ func otherImage(recorded, shown string) bool {
 	return recorded != "" && shown != "" && !sameImageID(shown, recorded)
 }
 
-// awaitProof is what rule 4 waits for, nil when it waits no longer.
+// awaitProof is the wait of rule 4, nil when it is over.
 func (s *State) awaitProof(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
 	wait := unsureTime
 	if sure && status.State.Running != nil {
@@ -216,7 +216,7 @@ func isStarted(s *corev1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// startsUp reports whether the container runs and has yet to pass its startup probe, as far as the kubelet tells.
+// startsUp reports whether the container runs and has yet to pass its startup probe, as far as the kubelet reports.
 func startsUp(s *corev1.ContainerStatus) bool {
 	return s.State.Running != nil && !s.Ready && s.Started != nil && !*s.Started
 }
@@ -231,7 +231,7 @@ func startedFrom(pod *corev1.Pod, spec *corev1.Container, status *corev1.Contain
 	return slices.Contains(hashes[:], c.Hashes.PlainHash)
 }
 
-// runtimeContainer is what the node agent tells of the shown container, nil when it tells nothing.
+// runtimeContainer is the node agent's report of the shown container, nil when there is none.
 func runtimeContainer(pod *corev1.Pod, status *corev1.ContainerStatus) *RuntimeContainer {
 	meta, err := ReadRuntimeContainersMeta(pod)
 	if err != nil || meta == nil || status == nil || status.ContainerID == "" {
@@ -251,7 +251,7 @@ func (s *State) touched(container string) bool {
 	return slices.ContainsFunc(s.ContainerBatchesRecord, func(b Batch) bool { return slices.Contains(b.Containers, container) })
 }
 
-// awaitEnv says what the container's environment waits for, nil when it is that of the present metadata.
+// awaitEnv is the wait for the container's environment, nil when the environment matches the present metadata.
 func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Progress {
 	if !ReadsMetadata(container) {
 		return nil
@@ -274,9 +274,9 @@ func (s *State) awaitEnv(c *action.PodChange, container *corev1.Container) *Prog
 	return p
 }
 
-// awaitOtherEnv is awaitEnv for a container whose environment the update leaves alone. Where somebody has changed what
-// it reads, the node agent restarts it while the pod is out of service. That is awaited, but not for ever: the update
-// can do without a node agent.
+// awaitOtherEnv is awaitEnv for a container with an environment that the update leaves alone. If another client has
+// changed metadata that it reads, the node agent restarts it while the pod is out of service. The update waits for that
+// for a limited time, because it can do without a node agent.
 func (s *State) awaitOtherEnv(c *action.PodChange, container *corev1.Container) *Progress {
 	if _, known := startedWith(c.Pod, container.Name); !known || !podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		return nil
@@ -298,8 +298,8 @@ func (s *State) lastWrite() time.Time {
 	return s.UpdateTimestamp.Time
 }
 
-// awaitResources says what the container's resources wait for, nil when it runs with those of the spec. Of a container
-// that does not run the status repeats what it is to get.
+// awaitResources is the wait for the container's resources, nil when it runs with the resources of the spec. The status
+// of a container that does not run repeats the resources that it is to get.
 func awaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 	want, status := effective(c.Resources), statusOf(pod, c.Name)
 	switch {
@@ -327,8 +327,8 @@ func awaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
 	return p
 }
 
-// resizedBefore names those containers whose resources the changes leave as they are in the spec, and
-// that do not have them yet.
+// resizedBefore names the containers that do not have the resources of their spec yet, if the changes leave these
+// resources as they are.
 func resizedBefore(pod *corev1.Pod, containers sets.Set[string], ch changes) sets.Set[string] {
 	names := sets.New[string]()
 	for name := range containers {

@@ -21,27 +21,27 @@ type Revision struct {
 	ClaimsHash *string
 }
 
-// Options are the feature gates and policies that decide what may happen in place.
+// Options are the feature gates and policies that decide which changes may happen in place.
 type Options struct {
-	// EnvFromMetadata restarts containers whose environment reads a changed label or annotation, and those that
-	// contract.RestartInPlaceAnnotation names. Without it such keys are plain metadata.
+	// EnvFromMetadata restarts containers if their environment reads a changed label or annotation or if
+	// contract.RestartInPlaceAnnotation names them. Without it such keys are plain metadata.
 	EnvFromMetadata bool
 	// Resize allows changes of cpu and memory.
 	Resize bool
-	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it
+	// KeepMemoryLimits is true if the cluster lowers no memory limit of a container that does not restart for it
 	// (Kubernetes 1.33).
 	KeepMemoryLimits bool
 	// CompareClaims makes a change of the claim templates a reason to recreate.
 	CompareClaims bool
-	// DefaultPullPolicy says how a container without imagePullPolicy is read.
+	// DefaultPullPolicy decides how a container without imagePullPolicy is read.
 	DefaultPullPolicy podspec.DefaultPullPolicy
 }
 
-// NotPossibleError says why a change needs a new pod.
+// NotPossibleError is the reason why a change needs a new pod.
 type NotPossibleError struct {
 	// Path is the field in the way, such as "spec.containers[0].ports"; it may be empty.
 	Path string
-	// Message says what is wrong with it.
+	// Message describes the reason.
 	Message string
 }
 
@@ -53,8 +53,8 @@ func (e *NotPossibleError) Error() string {
 	return fmt.Sprintf("not possible in place: %s: %s", e.Path, e.Message)
 }
 
-// Update is a change of the template that can be made in place. It is the same for all pods of the
-// older revision and read-only; what it writes to one pod depends also on what that pod has.
+// Update is a change of the template that can be made in place. It is the same for all pods of the older revision and
+// read-only; its writes to one pod also depend on the present values of that pod.
 type Update struct {
 	revision string
 	template *corev1.PodTemplateSpec
@@ -109,8 +109,9 @@ func checkContainerList(before, after *corev1.PodSpec) error {
 	return nil
 }
 
-// fixedParts are what of two specs with the same containers cannot change in place. What a new tag makes
-// of a pull policy that neither of them names is no change: the pod keeps what it was created with.
+// fixedParts are the parts of two specs with the same containers that cannot change in place. If neither spec names a
+// pull policy, a new tag that leads to another default policy is no change: the pod keeps the policy that it was
+// created with.
 func fixedParts(before, after *corev1.PodSpec, o Options) (was, is *corev1.PodSpec) {
 	was, is = fixedPart(before, o), fixedPart(after, o)
 	for i := range is.Containers {
@@ -126,8 +127,8 @@ func fixedParts(before, after *corev1.PodSpec, o Options) (was, is *corev1.PodSp
 	return was, is
 }
 
-// fixedPart is a copy of the spec with its defaults, because one may be stored with them and the next
-// without, and without what may change in place.
+// fixedPart is a copy of the spec with its defaults, because one may be stored with them and the next without. It lacks
+// the fields that may change in place.
 func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 	fixed := spec.DeepCopy()
 	podspec.Default(fixed, o.DefaultPullPolicy)
@@ -158,7 +159,7 @@ func sortEnvironment(entries []corev1.EnvVar) {
 	slices.SortFunc(entries, func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// addContainers adds what differs between two specs whose fixed parts are equal.
+// addContainers adds the differences between two specs with equal fixed parts.
 func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
 	for i := range after.InitContainers {
 		if !podspec.IsSidecar(&after.InitContainers[i]) {

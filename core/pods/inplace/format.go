@@ -18,33 +18,34 @@ type State struct {
 	Revision string `json:"revision"`
 	// UpdateTimestamp is the start of the update, or of its grace period where it has one.
 	UpdateTimestamp metav1.Time `json:"updateTimestamp"`
-	// LastContainerStatuses is what the containers whose image was changed so far ran before.
+	// LastContainerStatuses has the former image and container of each container with an image that was changed so far.
 	LastContainerStatuses map[string]ContainerStatus `json:"lastContainerStatuses"`
-	// UpdateEnvFromMetadata, UpdateResources and UpdateImages say what the update changes, from its
-	// beginning to its end.
+	// UpdateEnvFromMetadata, UpdateResources and UpdateImages are true if the update changes environments, resources or
+	// images, from its beginning to its end.
 	UpdateEnvFromMetadata bool `json:"updateEnvFromMetadata,omitempty"`
 	UpdateResources       bool `json:"updateResources,omitempty"`
 	UpdateImages          bool `json:"updateImages,omitempty"`
 	// Restarts are the containers that the node agent restarts although nothing about them changes, with the IDs that
 	// they had when that was written. A container with another ID has been restarted.
 	Restarts map[string]string `json:"restarts,omitempty"`
-	// RaisedLimits are the containers, sorted, whose limits were raised by what is not known to be done.
+	// RaisedLimits are the containers, sorted, with limits that were raised by a write that is not known to be done.
 	RaisedLimits []string `json:"raisedLimits,omitempty"`
-	// SeenResizes are the resizes for other revisions that managedFields told of when the update began: the short hash of
-	// the revision and the moment. What they have left behind is part of this update.
+	// SeenResizes are the resizes for other revisions that managedFields showed when the update began: the short hash
+	// of the revision and the moment. Their effects are part of this update.
 	SeenResizes []string `json:"seenResizes,omitempty"`
-	// The Next members are what later batches will write, by container.
+	// The Next members are the changes that later batches will write, by container.
 	NextContainerImages      map[string]string                      `json:"nextContainerImages,omitempty"`
 	NextContainerRefMetadata map[string]Metadata                    `json:"nextContainerRefMetadata,omitempty"`
 	NextContainerResources   map[string]corev1.ResourceRequirements `json:"nextContainerResources,omitempty"`
 	NextContainerRestarts    []string                               `json:"nextContainerRestarts,omitempty"`
-	// PreCheckBeforeNext is what the next batch waits for besides the completion of the one before.
+	// PreCheckBeforeNext is a condition of the next batch, in addition to the completion of the batch before.
 	PreCheckBeforeNext *PreCheck `json:"preCheckBeforeNext,omitempty"`
-	// ContainerBatchesRecord has one entry for each batch written so far, whose resizes may go ahead of its restarts.
+	// ContainerBatchesRecord has one entry for each batch written so far. Resizes of a batch may go ahead of its
+	// restarts.
 	ContainerBatchesRecord []Batch `json:"containerBatchesRecord,omitempty"`
 }
 
-// ContainerStatus is what a container ran before its image was changed.
+// ContainerStatus has the image and the container that ran before an image change.
 type ContainerStatus struct {
 	// ImageID is the image ID in the container's status. It is empty while an earlier change was
 	// still on its way, so that another image than the wanted one could follow.
@@ -76,7 +77,7 @@ type Metadata struct {
 type Grace struct {
 	// Revision is the name of the revision that the update leads to.
 	Revision string `json:"revision"`
-	// The Container members are what the update changes, by container.
+	// The Container members are the changes of the update, by container.
 	ContainerImages      map[string]string                      `json:"containerImages,omitempty"`
 	ContainerRefMetadata map[string]Metadata                    `json:"containerRefMetadata,omitempty"`
 	ContainerResources   map[string]corev1.ResourceRequirements `json:"containerResources,omitempty"`
@@ -94,8 +95,8 @@ type Grace struct {
 	NotReadySince string `json:"notReadySince,omitempty"`
 }
 
-// RuntimeContainersMeta is the JSON of annotation apps.kruise.io/runtime-containers-meta, by which
-// the node agent tells what the running containers were started with.
+// RuntimeContainersMeta is the JSON of annotation apps.kruise.io/runtime-containers-meta, by which the node agent
+// reports the running containers, with hashes of their spec and environment.
 type RuntimeContainersMeta struct {
 	Containers []RuntimeContainer `json:"containers"`
 }
@@ -108,7 +109,7 @@ type RuntimeContainer struct {
 	Hashes       ContainerHashes `json:"hashes"`
 }
 
-// ContainerHashes are the hashes of what a container was started with.
+// ContainerHashes are the hashes of the spec and the environment that a container was started with.
 type ContainerHashes struct {
 	// PlainHash is the hash that the kubelet recorded on the container.
 	PlainHash uint64 `json:"plainHash"`

@@ -48,8 +48,8 @@ func envHashAfter(m Metadata, c *corev1.Container, pod *corev1.Pod) uint64 {
 	})
 }
 
-// hasRead reports whether the container was started with the environment that the metadata gives it, by what the
-// node agent tells.
+// hasRead reports whether the container was started with the environment that the metadata gives it, as the node agent
+// reports.
 func hasRead(m Metadata, c *corev1.Container, pod *corev1.Pod) bool {
 	if !ReadsMetadata(c) {
 		return true
@@ -58,8 +58,8 @@ func hasRead(m Metadata, c *corev1.Container, pod *corev1.Pod) bool {
 	return known && read == envHashAfter(m, c, pod)
 }
 
-// startedWith is the hash of the environment of the container that the status shows; false when the node
-// agent has not told about that container, or does not look at environments.
+// startedWith is the hash of the environment of the container that the status shows; false when the node agent has not
+// reported that container, or does not look at environments.
 func startedWith(pod *corev1.Pod, name string) (uint64, bool) {
 	running := runtimeContainer(pod, statusOf(pod, name))
 	if running == nil {
@@ -69,8 +69,8 @@ func startedWith(pod *corev1.Pod, name string) (uint64, bool) {
 	return read, read != 0
 }
 
-// yetToStart reports whether the container was never started, on a node whose agent looks at environments. It will
-// read what the pod's metadata says by then, or the agent restarts it.
+// yetToStart reports whether the container was never started, on a node with an agent that looks at environments. It
+// will read the pod's metadata of the moment when it starts, or the agent restarts it.
 func yetToStart(pod *corev1.Pod, name string) bool {
 	if status := statusOf(pod, name); status != nil && status.ContainerID != "" {
 		return false

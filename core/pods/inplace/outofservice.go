@@ -11,13 +11,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// A pod leaves service in two steps: its readiness gate is closed, and its kubelet reports it not ready. What stops a
-// container is written after the second one. An update of a pod that serves is therefore planned first, as one with a
-// grace period is.
+// A pod leaves service in two steps: its readiness gate is closed, and its kubelet reports it not ready. A change that
+// stops a container is written after the second one. An update of a pod that serves is therefore planned first, as one
+// with a grace period is.
 //
-// A kubelet that has reported the pod not ready because of the readiness gate does not report it ready again. One that
-// had another cause for that may, for a moment, when that cause goes: it knows the readiness gate from its last report. The
-// transition time of Ready tells of it, even if nobody has seen the moment, and the grace period begins anew.
+// A kubelet that has reported the pod not ready because of the readiness gate does not report it ready again. A kubelet
+// that reported it for another cause may report it ready for a moment when that cause is gone: it knows the readiness
+// gate from its last report. The transition time of Ready shows this, even if the moment was not observed, and the
+// grace period begins again.
 
 func takeOutOfService(c *action.PodChange) {
 	if podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
@@ -34,7 +35,7 @@ func unreadyIn(c *action.PodChange) time.Duration {
 	return podstate.UnreadyIn(c.Pod, c.Condition(contract.InPlaceUpdateReady), c.Now.Time)
 }
 
-// leaveService closes the readiness gate and says that the kubelet's answer is awaited; nil when it is there.
+// leaveService closes the readiness gate and returns the wait for the kubelet's answer; nil when it is there.
 func leaveService(c *action.PodChange) *Progress {
 	takeOutOfService(c)
 	left := unreadyIn(c)
@@ -72,7 +73,7 @@ func (p prior) plan(c *action.PodChange, s *State, g *Grace, ch changes, way set
 	writeGrace(c, g)
 }
 
-// carryOut writes the first batch of what was planned.
+// carryOut writes the first batch of the plan.
 func (p prior) carryOut(c *action.PodChange) {
 	g, s := p.grace, p.state
 	removeGrace(c)
@@ -91,7 +92,8 @@ func BeginGrace(c *action.PodChange) {
 	}
 }
 
-// Next writes what the update of the pod comes to once the kubelet has answered and the grace period is over.
+// Next writes the change that the update of the pod leads to once the kubelet has answered and the grace period is
+// over.
 func Next(c *action.PodChange) {
 	switch before := readPrior(c); {
 	case before.unreadable() || before.state == nil:
@@ -102,8 +104,8 @@ func Next(c *action.PodChange) {
 	}
 }
 
-// NextResizes writes all resources that the update of the pod has yet to write, also those of later batches. It is for
-// trying whether the server takes them.
+// NextResizes writes all resources that the update of the pod has yet to write, also the resources of later batches. It
+// is for trying whether the server takes them.
 func NextResizes(c *action.PodChange) {
 	before := readPrior(c)
 	if before.unreadable() || before.state == nil {
@@ -123,8 +125,8 @@ func IsPlanned(pod *corev1.Pod) bool {
 	return pod.Annotations[contract.InPlaceUpdateGraceAnnotation] != "" || pod.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] != ""
 }
 
-// beginPeriod lets the grace period begin when the pod is seen not ready, and anew when it has been ready since; nil when
-// it has begun.
+// beginPeriod lets the grace period begin when the pod is seen not ready, and again when it has been ready since; nil
+// when it has begun.
 func (g *Grace) beginPeriod(c *action.PodChange, s *State) *Progress {
 	since := notReadySince(c.Pod)
 	if left := unreadyIn(c); left > 0 {

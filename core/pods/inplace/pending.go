@@ -12,9 +12,9 @@ import (
 )
 
 // PendingResizeSince returns when the pod was asked to take the resources of the template that its node puts off, can
-// never give or fails to give, as the kubelet says by conditions PodResizePending and PodResizeInProgress; zero where it
-// does not say so. The moment is that of the last write, by the clock of the operator. What somebody else asks for, such
-// as a vertical autoscaler, is none of the update's business.
+// never give or fails to give, as the kubelet reports by conditions PodResizePending and PodResizeInProgress; zero if
+// it does not report so. The moment is the time of the last write, by the clock of the operator. Requests of other
+// clients, such as a vertical autoscaler, are not part of the update.
 func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options) time.Time {
 	if !o.Resize || !givenUp(pod) || !observed(pod) || !hasResources(pod, template) {
 		return time.Time{}
@@ -33,9 +33,9 @@ func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Opt
 	return since
 }
 
-// StoppedResize names a container whose limits cannot be raised in place any more: it is down before that was written, or it
-// is in a crash loop since that was written a moment ago, and may run inside the old limit of the pod for ever. It is
-// empty where there is none.
+// StoppedResize names a container with limits that can no longer be raised in place. The container is down before the
+// resize was written, or it is in a crash loop since the resize was written a moment ago, and may run permanently
+// inside the old limit of the pod. The result is empty if there is none.
 func StoppedResize(pod *corev1.Pod, o Options, now metav1.Time) string {
 	c := action.NewPodChange(pod, now)
 	if !o.Resize || nothingUnderWay(c) {
@@ -69,8 +69,8 @@ func crashes(pod *corev1.Pod, container string) bool {
 	return status != nil && status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// ResizedByOthers reports whether the pod asks for other resources than the template names, with nothing of its update left
-// to be written: what it waits for is none of the update's business.
+// ResizedByOthers reports whether the pod asks for other resources than the template names, with nothing of its update
+// left to be written: the pod's wait for them is not part of the update.
 func ResizedByOthers(pod *corev1.Pod, template *corev1.PodTemplateSpec) bool {
 	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
 	return before.pending() == nil && !before.unreadable() && !hasResources(pod, template)

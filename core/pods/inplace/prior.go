@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// prior is the update that the pod's annotations tell of.
+// prior is the update in the pod's annotations.
 type prior struct {
 	state *State
 	grace *Grace
@@ -41,10 +41,10 @@ func readPrior(c *action.PodChange) prior {
 	return p
 }
 
-// unreadable reports whether it is not known what the pod was to become. With a readable plan in grace it is.
+// unreadable reports whether the goal of the pod's update is unknown. It is known with a readable plan in grace.
 func (p prior) unreadable() bool { return p.err != nil && p.grace == nil }
 
-// pending is what was planned for the pod and is not written, and restarts under way; nil when there is nothing.
+// pending has the planned changes of the pod that are not written, and restarts under way; nil when there are none.
 func (p prior) pending() *scope {
 	if p.grace == nil && len(p.restarts) == 0 && (p.state == nil || !p.state.hasNext()) {
 		return nil
@@ -80,9 +80,10 @@ func (g *Grace) changes() changes {
 	}
 }
 
-// nothingUnderWay says, without reading the pod's annotations, that no update is under way. It holds for a pod whose
-// condition InPlaceUpdateReady is True: the condition becomes False with the first write of an update that interrupts
-// and True with its end. Updates that do not interrupt leave marks in the text, and so do those of pods that serve as they are.
+// nothingUnderWay reports, without reading the pod's annotations, that no update is under way. It applies to a pod with
+// condition InPlaceUpdateReady True: the condition becomes False with the first write of an update that interrupts and
+// True with its end. Updates that do not interrupt leave marks in the text, and so do updates of pods that serve as
+// they are.
 func nothingUnderWay(c *action.PodChange) bool {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	if current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation) != "" {
@@ -104,8 +105,8 @@ func isInService(c *action.PodChange) bool {
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
-// readPlanned is readPrior for a pod that may have planned what is not written yet, or restarts under way, or may have been
-// resized for another revision; for others it reads nothing.
+// readPlanned is readPrior for a pod that may have a plan that is not written yet, or restarts under way, or may have
+// been resized for another revision; for others it reads nothing.
 func readPlanned(c *action.PodChange) prior {
 	text := current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation)
 	grace := current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation)

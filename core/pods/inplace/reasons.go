@@ -14,7 +14,7 @@ const (
 	ReasonBatch = "NextBatch"
 	// ReasonNodeAgentMissing means that the node agent does not know a present container, or does not restart it.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
-	// ReasonResize means that a resize is under way; Deferred, Infeasible or Error follows when the kubelet says so.
+	// ReasonResize means that a resize is under way; Deferred, Infeasible or Error follows when the kubelet reports it.
 	ReasonResize = "Resize"
 	// ReasonSuperseded means that an update in grace was dropped for another revision.
 	ReasonSuperseded = "Superseded"

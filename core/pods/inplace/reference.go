@@ -13,7 +13,7 @@ type reference struct {
 	digest     string // such as sha256:...
 }
 
-// parseReference reads an image name by its text alone. What is no name has an empty repository.
+// parseReference reads an image name by its text alone. A text that is no name has an empty repository.
 func parseReference(image string) reference {
 	image = strings.TrimPrefix(strings.TrimPrefix(image, "docker-pullable://"), "docker://")
 	if strings.HasPrefix(image, "sha256:") {

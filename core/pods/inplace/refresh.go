@@ -13,15 +13,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Progress says how far the update of a pod has come.
+// Progress is the progress of the update of a pod.
 type Progress struct {
 	// Complete is true if nothing is under way. A pod that was never updated is complete.
 	Complete bool
 	// Reason is one word for machines, one of the Reason values; empty when Complete.
 	Reason string
-	// Serving is true if only resources are awaited that the node does not give now: the pod serves meanwhile.
+	// Serving is true if only resources are awaited that the node does not give now: the pod serves while it waits.
 	Serving bool
-	// Message says in one sentence what is awaited.
+	// Message describes in one sentence the cause of the wait.
 	Message string
 	// AgentMissing is true if the update waits for a node agent that does not come: the pod needs a new one in its place,
 	// or is put back into service by ServeAsIs.
@@ -34,8 +34,8 @@ type Progress struct {
 // condition InPlaceUpdateReady True. A pod without an update has its condition set back to True when
 // a crash has left it False; the first True of a new pod is not set here.
 //
-// On reason ReasonUnreadable nothing goes on until the caller begins an update again, with a Diff of
-// the pod's revision to itself if no other is wanted; it then compares the whole pod.
+// On reason ReasonUnreadable the update stops until the caller begins an update again, with a Diff of the pod's
+// revision to itself if no other is wanted; it then compares the whole pod.
 func Refresh(c *action.PodChange, o Options) Progress {
 	if nothingUnderWay(c) {
 		return Progress{Complete: true}
@@ -53,7 +53,7 @@ func Refresh(c *action.PodChange, o Options) Progress {
 	return refreshWritten(c, before.state, o)
 }
 
-// refreshWritten goes on when all that was written so far is done, or waits only for resources.
+// refreshWritten continues when all that was written so far is done, or waits only for resources.
 func refreshWritten(c *action.PodChange, s *State, o Options) Progress {
 	a := awaitedOf(c, s, o)
 	if a.first == nil && s.hasNext() {
@@ -87,8 +87,8 @@ func PutIntoService(c *action.PodChange, o Options) {
 	putIntoService(c, false)
 }
 
-// nextBatch writes the next batch, unless it is but limits to be raised of containers that do not run; nil when what was
-// left changes nothing any more.
+// nextBatch writes the next batch, unless it is but limits to be raised of containers that do not run; nil when the
+// changes left have no effect any more.
 func nextBatch(c *action.PodChange, s *State) *Progress {
 	rest := s.next().missingOn(c.Pod)
 	names := sets.List(rest.containers())
@@ -124,7 +124,7 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 		return *waitFor(ReasonSuperseded, "the update to %s was dropped: the pod is labelled with another revision", g.Revision)
 	}
 	grace := time.Duration(g.GraceSeconds) * time.Second
-	if s == nil { // without its start the period begins anew
+	if s == nil { // without its start the period begins again
 		s = g.state(c.Now)
 		writeState(c, s)
 		p := waitFor(ReasonGracePeriod, "pod has %s but %s not found",
@@ -132,7 +132,7 @@ func refreshGrace(c *action.PodChange, before prior) Progress {
 		p.RequeueAfter = grace
 		return *p
 	}
-	if s.UpdateTimestamp.After(c.Now.Time) { // an earlier leader's clock was ahead: nobody waits for ours to catch up
+	if s.UpdateTimestamp.After(c.Now.Time) { // an earlier leader's clock was ahead: ours need not catch up
 		s.UpdateTimestamp = c.Now
 		writeState(c, s)
 	}

@@ -20,8 +20,8 @@ import (
 //   - so does a resize that comes while an earlier restart is under way;
 //   - a limit is raised only of a container that runs, as the next run would be inside the old limit of the pod.
 
-// resizesLast divides a batch: resizes of containers whose restart is under way, or that do not run and are to be
-// restarted or to get a higher limit, wait for that.
+// resizesLast divides a batch: a resize waits for a restart if the container's restart is under way, or if the
+// container does not run and is to be restarted or to get a higher limit.
 func (ch changes) resizesLast(c *action.PodChange, s *State) (now, behind changes) {
 	now, behind = ch, newChanges()
 	now.resources = map[string]corev1.ResourceRequirements{}
@@ -37,7 +37,7 @@ func (ch changes) resizesLast(c *action.PodChange, s *State) (now, behind change
 	return now, behind
 }
 
-// resizeHeld says what the resizes wait for that resizesLast has put behind, nil when there are none.
+// resizeHeld is the wait of the resizes that resizesLast has put behind, nil when there are none.
 func (s *State) resizeHeld(c *action.PodChange) *Progress {
 	if len(s.NextContainerResources) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (ch changes) add(o changes) {
 }
 
 // resizeUnderWay reports whether the node can be expected to give the container its resources now: the container runs,
-// or is about to with what the kubelet knew before, and the node has neither put that off nor failed.
+// or is about to run with the spec that the kubelet knew before, and the node has neither put that off nor failed.
 func resizeUnderWay(pod *corev1.Pod, c *corev1.Container) bool {
 	if c == nil || !isRunning(pod, c.Name) && !isStarting(pod, c.Name) || awaitResources(pod, c) == nil {
 		return false
@@ -125,7 +125,7 @@ func isRunning(pod *corev1.Pod, container string) bool {
 	return status != nil && status.State.Running != nil
 }
 
-// isStarting reports whether the kubelet is about to run the container anew and nothing is known that prevents it.
+// isStarting reports whether the kubelet is about to run the container again and nothing is known that prevents it.
 func isStarting(pod *corev1.Pod, container string) bool {
 	status := statusOf(pod, container)
 	return status != nil && status.ContainerID != "" && status.State.Waiting != nil && status.State.Waiting.Reason == "ContainerCreating"

@@ -18,9 +18,9 @@ import (
 // How a container is known to have been restarted.
 //
 // The record names it with the ID that the status shows when the restart is written. The node agent stops the container
-// with that ID and no other, so that one restart is one however often it is asked for, and whoever crashes meanwhile. A
-// container that crashes before it is stopped has been restarted, too. One whose image changes as well is replaced by
-// the kubelet; the node agent waits for that.
+// with that ID and no other, so that one restart stays one, even if it is requested several times or a container
+// crashes in between. A container that crashes before it is stopped has been restarted, too. If its image changes as
+// well, the kubelet replaces it; the node agent waits for that.
 
 // ParseRestart reads the value of contract.RestartInPlaceAnnotation: the names of containers and native sidecars, all of
 // them where there are none. It is false for a value that asks for nothing.
@@ -91,7 +91,8 @@ func (p prior) wasToAskOtherwise(t *corev1.PodTemplateSpec) bool {
 	})
 }
 
-// hasAskedFor reports whether the pod has the template's value of the annotation: what it names was restarted, or is owed.
+// hasAskedFor reports whether the pod has the template's value of the annotation: the named containers were restarted,
+// or their restart is owed.
 func hasAskedFor(pod *corev1.Pod, t *corev1.PodTemplateSpec) bool {
 	return pod.Annotations[contract.RestartInPlaceAnnotation] == t.Annotations[contract.RestartInPlaceAnnotation]
 }
@@ -113,7 +114,8 @@ func (p prior) owed(pod *corev1.Pod) map[string]string {
 	return owed
 }
 
-// byAgent names the containers that the node agent restarts. Those whose image changes, too, are replaced by the kubelet.
+// byAgent names the containers that the node agent restarts. The kubelet replaces the containers that get another
+// image, too.
 func (ch changes) byAgent() sets.Set[string] {
 	return ch.restarts.Difference(sets.KeySet(ch.images)).Union(sets.KeySet(ch.metadata))
 }
@@ -126,7 +128,7 @@ func runningID(pod *corev1.Pod, name string) string {
 	return ""
 }
 
-// pendingRestarts are the restarts of which the pod's status does not tell yet.
+// pendingRestarts are the restarts that the pod's status does not show yet.
 func (s *State) pendingRestarts(pod *corev1.Pod) map[string]string {
 	var pending map[string]string
 	for name, id := range s.Restarts {
@@ -141,7 +143,7 @@ func (s *State) pendingRestarts(pod *corev1.Pod) map[string]string {
 	return pending
 }
 
-// carryRestarts goes on with those of the earlier restarts that are still wanted, and returns their containers.
+// carryRestarts continues with the earlier restarts that are still wanted, and returns their containers.
 func (s *State) carryRestarts(before prior, wanted sets.Set[string]) sets.Set[string] {
 	carried := wanted.Intersection(sets.KeySet(before.restarts))
 	for name := range carried {
@@ -164,7 +166,7 @@ func (s *State) setRestart(name, id string) {
 	s.Restarts[name] = id
 }
 
-// awaitRestart says what the container's restart waits for, nil when it is done.
+// awaitRestart is the wait for the container's restart, nil when it is done.
 func (s *State) awaitRestart(pod *corev1.Pod, name string, now time.Time) *Progress {
 	if id := runningID(pod, name); containerOf(pod, name) == nil || id != "" && id != s.Restarts[name] {
 		return nil
@@ -175,8 +177,8 @@ func (s *State) awaitRestart(pod *corev1.Pod, name string, now time.Time) *Progr
 	return s.awaitAgent(pod, name, now, waitFor(ReasonContainer, "container %s has not been restarted yet", name))
 }
 
-// restartAwaited says what the container waits for if something written earlier restarts it, nil when nothing does or it
-// has been seen to have restarted.
+// restartAwaited is the wait for the container's restart by an earlier write, nil when no write restarts it or it has
+// been seen to have restarted.
 func (s *State) restartAwaited(c *action.PodChange, name string) *Progress {
 	if isInService(c) {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// scope is what an update answers for: what changed between two templates, or was still pending on a
-// pod. Within the scope the pod gets what the template says; outside of it the pod keeps what it
-// has, such as an image that a webhook has rewritten or a request that an autoscaler has set.
+// scope has the fields that an update is responsible for: they changed between two templates, or were still pending on
+// a pod. Within the scope the pod gets the values of the template; outside of it the pod keeps its values, such as an
+// image that a webhook has rewritten or a request that an autoscaler has set.
 type scope struct {
 	images, resources, restarts sets.Set[string] // names of containers
 	labels, annotations         sets.Set[string] // keys
@@ -33,7 +33,7 @@ func (s scope) union(o scope) scope {
 	}
 }
 
-// addEverything covers all of the template, for a pod of which it is not known what it has.
+// addEverything covers all of the template, for a pod with unknown values.
 func (s scope) addEverything(t *corev1.PodTemplateSpec) {
 	for _, c := range podspec.LongRunning(&t.Spec) {
 		s.images.Insert(c.Name)

@@ -16,19 +16,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// A resize goes ahead of the label and the state that record it, and the server takes the two in two writes. Where only the
-// first one is done and the template changes back, the label says what the pod is to be, and its resources are those of
-// another revision. Nothing but metadata.managedFields tells that from what an autoscaler asks for: a resize names the
-// revision that it is written for as its field manager.
+// A resize goes ahead of the label and the state that record it, and the server takes the two in two writes. If only
+// the first one is done and the template changes back, the label names the revision that the pod is to have, and its
+// resources belong to another revision. Only metadata.managedFields distinguishes that from a request of an autoscaler:
+// the field manager of a resize names the revision that the resize is written for.
 
 // recordTime is how long an update may take to record its resize before the pod gets the resources of its own revision
 // back. A kubelet that reports the resize between the two writes makes the second one a conflict, which the next pass
 // repeats.
 const recordTime = time.Minute
 
-// UnrecordedResize names the containers, sorted, that have other resources than the template of the pod's own revision
-// says, because an update to another revision has resized them and is not recorded. Wait is how long that update may yet
-// go on.
+// UnrecordedResize names the containers, sorted, with resources that differ from the template of the pod's own
+// revision, because an update to another revision has resized them and is not recorded. Wait is how long that update
+// may still continue.
 func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options, now time.Time) (containers []string, wait time.Duration) {
 	entries := podstate.ResizesForOthers(pod)
 	if !o.Resize || len(entries) == 0 {
@@ -50,8 +50,8 @@ func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Optio
 	return sets.List(lost), wait
 }
 
-// unrecorded are the containers of which an update to another revision than the pod's has written resources last that are
-// not those of the template. What an update has seen when it began, it has dealt with.
+// unrecorded are the containers with resources that differ from the template and were written last by an update to
+// another revision than the pod's. An update has dealt with the resizes that it saw when it began.
 func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec) sets.Set[string] {
 	lost := sets.New[string]()
 	for _, e := range podstate.ResizesForOthers(pod) {
@@ -69,7 +69,7 @@ func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec) set
 	return lost
 }
 
-// seenResizes are the resizes for other revisions than that of an update that begins.
+// seenResizes are the resizes for revisions other than the revision of an update that begins.
 func seenResizes(pod *corev1.Pod, revision string) []string {
 	var seen []string
 	for _, e := range pod.ManagedFields {
@@ -80,7 +80,7 @@ func seenResizes(pod *corev1.Pod, revision string) []string {
 	return seen
 }
 
-// nameOf tells a resize from others: by its revision and its moment.
+// nameOf distinguishes a resize from others by its revision and its moment.
 func nameOf(e metav1.ManagedFieldsEntry) string {
 	name := podstate.ResizedFor(e)
 	if e.Time != nil {
@@ -93,7 +93,7 @@ func resizeManager(revision string) string {
 	return contract.ResizeManagerPrefix + podstate.ShortHash(revision)
 }
 
-// resourceFields are the quantities of a container that somebody has written last.
+// resourceFields are the quantities of a container that one client has written last.
 type resourceFields struct{ limits, requests []corev1.ResourceName }
 
 // differ reports whether one of the quantities is another one than wanted, where one is.

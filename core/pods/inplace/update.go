@@ -16,10 +16,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// NodeAgentMissingError means that a container must be restarted, for its environment or as it is, and that nobody on
+// NodeAgentMissingError means that a container must be restarted, for its environment or as it is, and that no agent on
 // the node is known to do it.
 type NodeAgentMissingError struct {
-	// Container is the first container that the node agent has not told about.
+	// Container is the first container that the node agent has not reported.
 	Container string
 	// StartedAt is when it was started, by its node's clock; zero unless it runs.
 	StartedAt time.Time
@@ -72,7 +72,7 @@ func (ch changes) checkResizes(pod *corev1.Pod, o Options) error {
 	return nil
 }
 
-// checkAgent reports whether the node agent can be asked to restart what it is to restart.
+// checkAgent returns an error if the node agent cannot be asked for the restarts that it is to make.
 func (ch changes) checkAgent(pod *corev1.Pod) error {
 	byAgent := ch.byAgent()
 	if byAgent.Len() == 0 {
@@ -119,11 +119,11 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 }
 
 // Begin writes the start of the update: the pod out of service if a container will stop, the state annotation, and the
-// first batch. Of a pod that serves, and with a positive grace period, it writes only the plan for the batch, which
-// Refresh goes on with. The caller sets revision labels and lifecycle state on the same change.
+// first batch. Of a pod that serves, and with a positive grace period, it writes only the plan for the batch. Refresh
+// continues with it. The caller sets revision labels and lifecycle state on the same change.
 //
-// What an earlier update has left pending is taken along, and what it has only planned is dropped: in the end the pod is
-// what the template says. The change must not hold a batch that Refresh has started.
+// Pending changes of an earlier update are taken along, and changes that it has only planned are dropped: in the end
+// the pod matches the template. The change must not hold a batch that Refresh has started.
 func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	before := readPrior(c)
 	ch, plain, resized := u.forPod(c.Pod, before)
@@ -145,8 +145,8 @@ func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	first.start(c, s)
 }
 
-// Resize writes all resources that the update gives the pod, also those of later batches. It is for trying whether the
-// server takes them.
+// Resize writes all resources that the update gives the pod, also the resources of later batches. It is for trying
+// whether the server takes them.
 func (u *Update) Resize(c *action.PodChange) {
 	ch, _, _ := u.forPod(c.Pod, readPrior(c))
 	resizes := newChanges()
@@ -154,7 +154,7 @@ func (u *Update) Resize(c *action.PodChange) {
 	resizes.write(c)
 }
 
-// takeOver carries over what an earlier update has written and what is not done, and returns the
+// takeOver carries over the changes that an earlier update has written and that are not done, and returns the
 // containers concerned.
 func (s *State) takeOver(c *action.PodChange, before prior, o Options) sets.Set[string] {
 	earlier := before.state
@@ -177,9 +177,9 @@ func (s *State) takeOver(c *action.PodChange, before prior, o Options) sets.Set[
 	return a.containers()
 }
 
-// forPod is what the update changes on the pod. Besides, it names the containers whose resize is
-// written but not done: a resize goes ahead of the state that records it, and may have been the last
-// write before a crash or a conflict.
+// forPod has the changes of the update on the pod. In addition, it names the containers with a resize that is written
+// but not done: a resize goes ahead of the state that records it, and may have been the last write before a crash or a
+// conflict.
 func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, sets.Set[string]) {
 	s := u.scope
 	if pending := before.pending(); pending != nil {
@@ -210,7 +210,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)
 	plain.Labels, plain.Annotations = differing(pod.Labels, plain.Labels), differing(pod.Annotations, plain.Annotations)
 	ch = ch.missingOn(pod)
-	if before.unreadable() { // what nobody can tell is not asked for: it could hold up the pod for ever
+	if before.unreadable() { // unknown values are not asked for: they could block the pod permanently
 		maps.DeleteFunc(ch.metadata, func(name string, m Metadata) bool {
 			_, known := startedWith(pod, name)
 			return !known && m.missingOn(pod).empty()
@@ -219,7 +219,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 	return ch, plain, resizedBefore(pod, s.resources, ch)
 }
 
-// sortKeys tells keys that a container's environment reads from plain metadata.
+// sortKeys separates keys that a container's environment reads from plain metadata.
 func (u *Update) sortKeys(ch *changes, plain *plainChange, field string, keys sets.Set[string], values map[string]string) {
 	for key := range keys {
 		var value *string

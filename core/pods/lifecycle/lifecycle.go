@@ -31,11 +31,10 @@ func Set(c *action.PodChange, state string) {
 	c.SetAnnotation(contract.LifecycleTimestampAnnotation, c.Now.UTC().Format(time.RFC3339))
 }
 
-// Refresh makes the transitions that need no decision of the workload, at most one in a pass:
-// PreparingNormal to Normal, Updating to Updated or Normal, Updated to Normal. It also removes
-// not-ready keys that do not belong to the pod's state. updateComplete says that no in-place update
-// of the pod is under way; a pod that was never updated is complete. It reports whether the state
-// changed.
+// Refresh makes the transitions that need no decision of the workload, at most one in a pass: PreparingNormal to
+// Normal, Updating to Updated or Normal, Updated to Normal. It also removes not-ready keys that do not belong to the
+// pod's state. updateComplete means that no in-place update of the pod is under way; a pod that was never updated is
+// complete. It reports whether the state changed.
 func Refresh(c *action.PodChange, l *workload.Lifecycle, updateComplete bool) bool {
 	before := stateAfter(c)
 	dropForeignKeys(c, before)
@@ -56,10 +55,10 @@ func Refresh(c *action.PodChange, l *workload.Lifecycle, updateComplete bool) bo
 	return stateAfter(c) != before
 }
 
-// BeginUpdate moves a pod that the workload wants to update in place towards Updating, and says
-// whether the update may be written in the same change. It is false while the hook inPlaceUpdate
-// holds the pod in PreparingUpdate, and for a pod in PreparingDelete. A pod in Updated takes the
-// hook again first. A pod in Updating goes on: its hook was released already.
+// BeginUpdate moves a pod that the workload wants to update in place towards Updating, and reports whether the update
+// may be written in the same change. It is false while the hook inPlaceUpdate holds the pod in PreparingUpdate, and for
+// a pod in PreparingDelete. A pod in Updated takes the hook again first. A pod in Updating continues: its hook was
+// released already.
 func BeginUpdate(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	h := updateHook(l)
 	switch stateAfter(c) {
@@ -82,8 +81,8 @@ func BeginUpdate(c *action.PodChange, l *workload.Lifecycle) (proceed bool) {
 	return false
 }
 
-// CancelUpdate moves a pod out of PreparingUpdate whose update is no longer wanted: to Updated when
-// the hook inPlaceUpdate is not wholly on the pod, else to Normal. Other states stay.
+// CancelUpdate moves a pod out of PreparingUpdate if its update is no longer wanted: to Updated when the hook
+// inPlaceUpdate is not wholly on the pod, else to Normal. Other states stay.
 func CancelUpdate(c *action.PodChange, l *workload.Lifecycle) {
 	if stateAfter(c) == contract.LifecyclePreparingUpdate {
 		Set(c, afterUpdate(c, l))
@@ -134,8 +133,8 @@ func throughPreNormal(c *action.PodChange, state string) string {
 	return state
 }
 
-// dropForeignKeys removes the keys that a pod in the state must not hold. preUpdateHook outlives the
-// way from an update to a deletion, so that the pod does not come into service in between.
+// dropForeignKeys removes the keys that a pod in the state must not hold. preUpdateHook outlives the way from an update
+// to a deletion, so that the pod stays out of service in between.
 func dropForeignKeys(c *action.PodChange, state string) {
 	if state != contract.LifecyclePreparingDelete {
 		RemoveNotReadyKey(c, contract.LifecycleUserAgent, contract.PreDeleteHookKey)

@@ -9,13 +9,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// ClaimOptions say what a claim has besides what its template says.
+// ClaimOptions are the fields of a claim in addition to its template.
 type ClaimOptions struct {
-	// Name and Namespace are the claim's; those of the template count for nothing.
+	// Name and Namespace are the claim's; the template's are ignored.
 	Name, Namespace string
-	// Labels are put over those of the template, the later ones over the earlier ones.
+	// Labels override the labels of the template, and later ones override earlier ones.
 	Labels []map[string]string
-	// Owners are those with whom the claim goes; nil for none.
+	// Owners are the owners of the claim, which is deleted with them; nil for none.
 	Owners []metav1.OwnerReference
 }
 
@@ -59,9 +59,9 @@ func MountClaims(pod *corev1.Pod, mounts ...Mount) {
 	pod.Spec.Volumes = all
 }
 
-// FormerVolumes returns the volumes that pods of a template have from claims whose claim templates were removed: its
-// containers mount them, and nothing declares them any more. A volume that the present template leaves undeclared, too,
-// is not among them: a webhook adds that one.
+// FormerVolumes returns the volumes of a template's pods from claims of removed claim templates: its containers mount
+// them, and nothing declares them any more. A volume that the present template leaves undeclared, too, is not among
+// them: a webhook adds that one.
 func FormerVolumes(of, present *corev1.PodSpec, claims []corev1.PersistentVolumeClaim) []string {
 	volumes := slices.DeleteFunc(podspec.UndeclaredVolumes(of), func(name string) bool {
 		return slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name })

@@ -13,15 +13,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Options say what a pod has besides what its template says.
+// Options are the fields of a pod in addition to its template.
 type Options struct {
 	// Name and Namespace are the pod's; GenerateName may be empty.
 	Name, GenerateName, Namespace string
 	// Owner is the reference to the workload, as the controller.
 	Owner metav1.OwnerReference
-	// Labels are put over those of the template.
+	// Labels override the labels of the template.
 	Labels map[string]string
-	// DefaultPullPolicy says how a container without imagePullPolicy is read. With PullAlways it is written.
+	// DefaultPullPolicy decides how a container without imagePullPolicy is read. With PullAlways it is written.
 	DefaultPullPolicy podspec.DefaultPullPolicy
 	// Lifecycle starts the pod in state PreparingNormal.
 	Lifecycle bool
@@ -73,9 +73,9 @@ func without(m map[string]string, keys []string) map[string]string {
 	return rest
 }
 
-// merged is a map of its own with what all have; later ones win.
+// merged is a new map with the entries of all maps; later ones win.
 func merged(all ...map[string]string) map[string]string {
-	size := 4 // what workloads add
+	size := 4 // for the entries that workloads add
 	for _, m := range all {
 		size += len(m)
 	}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Default sets in a pod spec what the API server sets when it is absent. It exists for comparison:
-// stored templates are never defaulted. policy says how a container without imagePullPolicy reads.
+// Default sets in a pod spec the absent fields that the API server sets. It exists for comparison: stored templates are
+// never defaulted. policy decides how a container without imagePullPolicy is read.
 func Default(spec *corev1.PodSpec, policy DefaultPullPolicy) {
 	setDefault(&spec.DNSPolicy, corev1.DNSClusterFirst)
 	setDefault(&spec.RestartPolicy, corev1.RestartPolicyAlways)
@@ -128,7 +128,7 @@ func pullPolicyByTag(image string) corev1.PullPolicy {
 	return corev1.PullIfNotPresent
 }
 
-// DefaultClaim sets in the spec of a claim, or of a claim template, what the API server sets when it is absent.
+// DefaultClaim sets in the spec of a claim, or of a claim template, the absent fields that the API server sets.
 func DefaultClaim(spec *corev1.PersistentVolumeClaimSpec) {
 	setDefaultPointer(&spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 	roundUp(spec.Resources.Limits)

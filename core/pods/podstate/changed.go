@@ -11,13 +11,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Changed reports whether a workload's plan can read anything in the new version of a pod that it did
-// not read in the old one. Kubelets write a pod's status many times; a workload has to think only
-// when this is true. Of a pod that does not serve it reads what troubles it, of one that serves and was
-// never updated in place only which containers run and how often they were restarted. All of their status
-// counts while the pod is in the middle of something: not in lifecycle state Normal, held by an update, or
-// with the record of one, since a resize goes on while the pod serves. The passing of time is the plan's
-// own affair.
+// Changed reports whether a workload's plan can read anything in the new version of a pod that it did not read in the
+// old one. Kubelets write a pod's status many times; a workload has to think only when this is true. Of a pod that does
+// not serve it reads the trouble, of one that serves and was never updated in place only which containers run and how
+// often they were restarted. All of their status counts while the pod is in the middle of something: not in lifecycle
+// state Normal, held by an update, or with the record of one, since a resize continues while the pod serves. The
+// passing of time is the plan's own affair.
 func Changed(old, now *corev1.Pod) bool {
 	return old.UID != now.UID ||
 		old.Generation != now.Generation ||

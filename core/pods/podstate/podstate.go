@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// State is what the rules need to know of one pod.
+// State has the facts of one pod that the rules need.
 type State struct {
 	// Pod is the pod itself, read-only.
 	Pod *corev1.Pod

@@ -9,8 +9,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// ResizesForOthers are the entries of the pod's managedFields about resources that an update in place to another revision
-// than that of the pod's label has written last. The update was not recorded, or the pod has been updated again since.
+// ResizesForOthers are the entries of the pod's managedFields about resources that an update in place to another
+// revision than the pod's label names has written last. The update was not recorded, or the pod has been updated again
+// since.
 func ResizesForOthers(pod *corev1.Pod) []metav1.ManagedFieldsEntry {
 	var entries []metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {

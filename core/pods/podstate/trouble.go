@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Trouble is what keeps a pod from becoming ready, as its scheduler and its kubelet report. The zero value means that
-// they report nothing, as while the pod starts.
+// Trouble is the cause that keeps a pod from becoming ready, as its scheduler and its kubelet report. The zero value
+// means that they report nothing, as while the pod starts.
 type Trouble struct {
 	// Reason is one word for it, such as "ErrImagePull" or "Unschedulable".
 	Reason string
@@ -128,7 +128,7 @@ func waitingTrouble(waiting *corev1.ContainerStateWaiting) string {
 // crashed reports whether the run was short and was not ended by an update.
 func crashed(pod *corev1.Pod, run *corev1.ContainerStateTerminated) bool {
 	began := run.StartedAt.Time
-	if began.Unix() <= 0 { // runtimes say so of what they could not start
+	if began.Unix() <= 0 { // runtimes report this for a container that they could not start
 		began = run.FinishedAt.Time
 	}
 	return run.FinishedAt.Sub(began) < crashWindow && !endedByUpdate(pod, began)
@@ -147,8 +147,8 @@ func staysDown(pod *corev1.Pod, name string, end *corev1.ContainerStateTerminate
 	return false
 }
 
-// endedByUpdate reports whether a run which began then was of what the pod was before its last update in place: the
-// kubelet has ended it for that, or it tells nothing of what runs now. A record that cannot be read proves
+// endedByUpdate reports whether a run which began then was of the pod before its last update in place: the kubelet has
+// ended it for the update, or it shows nothing about the present container. A record that cannot be read proves
 // nothing.
 func endedByUpdate(pod *corev1.Pod, began time.Time) bool {
 	text := cmp.Or(pod.Annotations[contract.InPlaceUpdateStateAnnotation], pod.Annotations[contract.LegacyInPlaceUpdateStateAnnotation])
