@@ -27,13 +27,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Settings are what the process sets for each of its controllers.
+// Settings are the settings that the process gives to each of its controllers.
 type Settings struct {
 	// Workers is how many objects are reconciled at a time; 0 leaves it to the controller.
 	Workers int
 	// Reader selects how cached objects are handed out.
 	Reader fastclient.Options
-	// Fence delays passes until the caches show what earlier leaders wrote. All controllers of a process share it; nil
+	// Fence delays passes until the caches show the writes of earlier leaders. All controllers of a process share it; nil
 	// where no other process can have written.
 	Fence *freshness.Fence
 	// Namespace restricts the controller to one namespace; empty means all.
@@ -77,25 +77,25 @@ type Controller struct {
 	Status status.Writer
 	// Events sends events to users.
 	Events *events.Recorder
-	// Clock tells the time.
+	// Clock returns the time.
 	Clock clock.PassiveClock
 
 	memories []Memory
 	rests    rests
 }
 
-// Freshness delays passes over objects whose last writes the cache does not show yet. A freshness.Tracker implements
-// it.
+// Freshness delays passes over objects while the cache does not show their last writes yet. A freshness.Tracker
+// implements it.
 type Freshness interface {
 	Memory
-	// Wait returns for how long not to reconcile the object. In a new leader it blocks until all caches show what
-	// earlier leaders wrote, or until ctx ends.
+	// Wait returns for how long not to reconcile the object. In a new leader it blocks until all caches show the writes
+	// of earlier leaders, or until ctx ends.
 	Wait(ctx context.Context, name types.NamespacedName) time.Duration
 }
 
 // Memory keeps data about objects between passes.
 type Memory interface {
-	// Forget drops what is remembered of an object that is gone.
+	// Forget drops the memory of an object that is gone.
 	Forget(name types.NamespacedName)
 }
 
@@ -112,8 +112,8 @@ func within(namespace string, kinds map[client.Object]cache.ByObject) map[client
 	return restricted
 }
 
-// New creates the parts of a controller and adds to the manager what must run with it. Call it before the manager's
-// cache starts.
+// New creates the parts of a controller and adds to the manager the parts that must run with it. Call it before the
+// manager's cache starts.
 func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) {
 	writer, err := fastclient.NewClient(mgr, o.UserAgent)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *Controller) KnownRefusals(workload client.Object, pods []*corev1.Pod, m
 // AddMemories adds memories that Forget clears, too. Call it before the first pass.
 func (c *Controller) AddMemories(more ...Memory) { c.memories = append(c.memories, more...) }
 
-// Forget drops what is remembered of an object that is gone.
+// Forget drops the memory of an object that is gone.
 func (c *Controller) Forget(name types.NamespacedName) {
 	c.Freshness.Forget(name)
 	c.Refusals.Forget(name)

@@ -18,28 +18,28 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// goOn is the pause before a pass goes on where the time of the one before it was used up: none, but that the queue
-// takes other objects first.
+// goOn is the pause before a pass continues one that used up its time. It is only long enough for the queue to take other
+// objects first.
 const goOn = time.Millisecond
 
-// Pass is one run of a controller over one object: what it read and what it wants to do.
+// Pass is one run of a controller over one object: the objects that it read and its plan.
 type Pass struct {
 	// Object is the object as it was read.
 	Object client.Object
-	// Plan is what is to be done.
+	// Plan has the actions to execute.
 	Plan action.Plan
 	// Err is why the spec cannot be followed. The pass is not repeated for it, because only an edit helps.
 	Err error
-	// Status returns the object with its next status, given what became of the plan. If it is nil or returns nil, the
+	// Status returns the object with its next status, given the outcome of the plan. If it is nil or returns nil, the
 	// status stays as it is.
 	Status func(done action.Failures) client.Object
 	// Renew, unless nil, returns the object with its next status, and the notices, for a newer version of the object:
-	// somebody else who writes that status was first. Nil means that all must be read anew. It must be quick, since others
-	// go on writing.
+	// another writer of that status was first. Nil means that all must be read again. It must be quick, since other
+	// clients continue to write.
 	Renew func(newer client.Object) (client.Object, []action.Notice)
-	// Through, unless nil, writes the status by the queue of those who write it in this process, in place of the
-	// controller's own client. It needs Renew. It returns the object as it was written, nil if the status was the same; its
-	// errors are those of ledger.Ledger.
+	// Through, unless nil, writes the status by the queue of its writers in this process, in place of the controller's
+	// own client. It needs Renew. It returns the object as it was written, nil if the status was the same; its errors are
+	// the errors of ledger.Ledger.
 	Through func(ctx context.Context, object client.Object, next func(newest client.Object) client.Object) (client.Object, error)
 	// OtherNotices are notices about other objects.
 	OtherNotices []Notices
@@ -62,8 +62,8 @@ type Notices struct {
 	Events []action.Notice
 }
 
-// Handle runs one pass over the object of a request, unless the last one is too short ago for what it cost, or the cache
-// does not show yet what was written for it. look reads the object and all that belongs to it, and plans; its error
+// Handle runs one pass over the object of a request, unless the last pass is too recent for its cost, or the cache does
+// not show the writes for the object yet. look reads the object and all that belongs to it, and plans; its error
 // satisfies IsNotFound only when the object itself is gone.
 func (c *Controller) Handle(
 	ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error),
@@ -87,8 +87,8 @@ func (c *Controller) Handle(
 	return c.Run(ctx, p)
 }
 
-// Run executes the plan, then writes the status and sends events. The result tells when to look at the object again if
-// no event comes earlier.
+// Run executes the plan, then writes the status and sends events. The result shows when to look at the object again if no
+// event arrives earlier.
 func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	done := c.Execute(ctx, p.Object, p.Plan)
 	if p.Executed != nil {
@@ -141,7 +141,7 @@ func outdated(object client.Object, done *progress.Result) bool {
 	return false
 }
 
-// tell sends the events of the pass; those of the status only if the object has that status.
+// recordEvents sends the events of the pass. Events of the status are sent only if the object has that status.
 func (c *Controller) recordEvents(p *Pass, done *progress.Result, reported bool) {
 	c.Events.Record(p.Object, p.Plan.NoticesToRecord(reported), done)
 	for _, n := range p.OtherNotices {
@@ -150,8 +150,8 @@ func (c *Controller) recordEvents(p *Pass, done *progress.Result, reported bool)
 	}
 }
 
-// end returns what the queue gets. A spec that cannot be followed is a terminal error, unless the plan, which keeps
-// running pods in order, asks for another look.
+// end returns the result and the error for the queue. A spec that cannot be followed is a terminal error, unless the
+// plan, which keeps running pods in order, asks for another look.
 func (p *Pass) end(ctx context.Context, err error) (ctrl.Result, error) {
 	switch {
 	case err != nil:

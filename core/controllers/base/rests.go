@@ -12,13 +12,13 @@ const (
 	// restsPerWork is how many times longer than reading and planning took the next pass over an object waits, so that
 	// the many events of a large workload's pods cost little more than a twentieth of a core.
 	restsPerWork = 20
-	// longestRest bounds that, and with it what a pod or an edit waits.
+	// longestRest bounds that, and with it the wait of a pod or an edit.
 	longestRest = 100 * time.Millisecond
 )
 
-// rests are the times between passes over the same object. The events that come meanwhile are seen by one pass. Rests are
-// of names: which object has the name is not known before a pass, and one that is made anew rests no longer than any
-// other. The zero value is empty.
+// rests are the times between passes over the same object. One pass sees all events that arrive during a rest. A rest
+// belongs to a name: the object with the name is not known before a pass, and an object that is created again rests no
+// longer than any other. The zero value is empty.
 type rests struct{ memory.Objects[time.Time] }
 
 // begin begins a rest after a pass that took so long to read and to plan.

@@ -35,8 +35,8 @@ func (r Retries) limiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedMaxOfRateLimiter(each, all)
 }
 
-// Options are the options of a controller with these settings, which reconciles so many objects at a time where the
-// settings do not say.
+// Options are the options of a controller with these settings, which reconciles so many objects at a time if the settings
+// set no number.
 func (s Settings) Options(workers int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: cmp.Or(s.Workers, workers), RateLimiter: s.Retries.limiter()}
 }

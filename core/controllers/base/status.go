@@ -26,7 +26,7 @@ var errOvertaken = errors.New("another client has changed it")
 
 // reportStatus brings the object of the pass to its next status, after. wrote is true if that took a write; again is when
 // to reconcile the object at the latest. After a refusal the status is not sent before a pause is over. A conflict with
-// another writer is no refusal: the status is computed anew where the pass can do that, and otherwise waits for the next
+// another writer is no refusal: the status is computed again if the pass can do that, and otherwise waits for the next
 // pass, which the event of that write starts.
 func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Object) (wrote bool, again time.Duration, err error) {
 	if equality.Semantic.DeepEqual(p.Object, after) {
@@ -107,8 +107,8 @@ func (c *Controller) writeThrough(ctx context.Context, p *Pass, after client.Obj
 	return true, nil
 }
 
-// newest returns the object as the server has it if that is another version. It is nil if nobody has written the object
-// since, so that a conflict was the server's own decision, and if that cannot be found out.
+// newest returns the object as the server has it if that is another version. It is nil if no client has written the
+// object since, so that a conflict was the server's own decision. It is also nil if that cannot be found out.
 func (c *Controller) newest(ctx context.Context, known client.Object) client.Object {
 	newer, ok := reflect.New(reflect.TypeOf(known).Elem()).Interface().(client.Object)
 	if !ok {

@@ -45,11 +45,11 @@ type Recorder struct {
 }
 
 // allowance bounds the events about one owner that are no warnings: 2*PerPass at once and one a second in the long run.
-// Those that say what became of an action leave PerPass of it to notices: a rollout has many of the former, and each of
-// the latter says something new.
+// Events about the outcome of an action leave PerPass of it to notices: a rollout has many outcomes, and each notice
+// reports something new.
 type allowance struct{ *rate.Limiter }
 
-// NewRecorder returns a recorder that sends to what Broadcast returned. The scheme knows the kinds of owners.
+// NewRecorder returns a recorder that sends to the sink that Broadcast returned. The scheme knows the kinds of owners.
 func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme, c clock.PassiveClock) *Recorder {
 	return &Recorder{sink: sink, scheme: scheme, clock: c, allowances: lru.New(owners)}
 }
@@ -60,9 +60,9 @@ type event struct {
 	ofAction                   bool
 }
 
-// Record sends the events of a pass on the owner: the plan's notices, then those of its actions. Of more than PerPass
-// it sends the first ones, warnings first, and of those that are no warnings as many as the owner's allowance leaves. A
-// stale action has no event.
+// Record sends the events of a pass on the owner: the plan's notices, then the events of its actions. Of more than
+// PerPass it sends the first ones, warnings first, and as many other events as the owner's allowance leaves. A stale
+// action has no event.
 func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome *progress.Result) {
 	all := ofNotices(notices)
 	for i := range outcome.Outcomes {
@@ -81,7 +81,7 @@ func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome
 	}
 }
 
-// spend reports whether the owner may be told one more thing that is no warning, and counts it.
+// spend reports whether the owner may get one more event that is no warning, and counts it.
 func (a *allowance) spend(e *event, now time.Time) bool {
 	if e.ofAction && a.TokensAt(now) < PerPass+1 {
 		return false
@@ -110,7 +110,7 @@ func (r *Recorder) of(o runtime.Object) *allowance {
 func (r *Recorder) refer(o runtime.Object) runtime.Object { return Refer(r.scheme, o) }
 
 // Refer returns a reference to the object without its resourceVersion, by which an event names it: events that differ only
-// in that are aggregated. An object whose kind the scheme does not know is returned itself.
+// in that are aggregated. An object of a kind that the scheme does not know is returned itself.
 func Refer(scheme *runtime.Scheme, o runtime.Object) runtime.Object {
 	if o == nil {
 		return nil
@@ -161,7 +161,7 @@ func appendResult(all []event, result *progress.Outcome) []event {
 	return append(all, e)
 }
 
-// Shorten cuts a note to what the API server accepts, between two characters.
+// Shorten cuts a note to the length that the API server accepts, between two characters.
 func Shorten(note string) string {
 	if len(note) <= maxNote {
 		return note

@@ -16,7 +16,7 @@ import (
 const (
 	// podPage is how many pods the server is asked for at a time.
 	podPage = 500
-	// listValid is how long passes that go on with each other use one list.
+	// listValid is how long a pass and the passes that continue it share one list.
 	listValid = 5 * time.Second
 )
 

@@ -23,7 +23,7 @@ const DefaultTimeout = 7 * time.Second
 
 // DefaultPass is how long the executor begins writes for one plan; with the last answers and the status a pass takes
 // about half a second on a busy server. The rest is left to the next pass, so that new pods are put into service and the
-// status is written meanwhile.
+// status is written in between.
 const DefaultPass = 300 * time.Millisecond
 
 // Recorder records every write. A freshness.Tracker implements it.
@@ -57,8 +57,8 @@ type Options struct {
 	Timeout time.Duration
 	// Pass is about how long a plan is carried out in one go; 0 means DefaultPass.
 	Pass time.Duration
-	// Edited reports whether the owner has been edited since the plan was made, or is gone. What has not begun by then is
-	// left to the next pass. Nil means never.
+	// Edited reports whether the owner has been edited since the plan was made, or is gone. Actions that have not begun
+	// by then are left to the next pass. Nil means never.
 	Edited func(owner client.Object) bool
 	// Stopwatch measures the pass; nil means the real clock.
 	Stopwatch clock.PassiveClock
@@ -110,7 +110,8 @@ func New(o Options) (*Executor, error) {
 	return &Executor{options: o, noops: noops.WithLabelValues(), actions: actions, paces: &progress.Paces{}}, nil
 }
 
-// counter registers a counter, or finds that of another executor, and sets "controller", which is among the labels.
+// counter registers a counter, or finds the counter of another executor, and sets "controller", which is among the
+// labels.
 func counter(o Options, describe prometheus.CounterOpts, labels ...string) (*prometheus.CounterVec, error) {
 	vec := prometheus.NewCounterVec(describe, labels)
 	if err := o.Metrics.Register(vec); err != nil {
@@ -124,8 +125,8 @@ func counter(o Options, describe prometheus.CounterOpts, labels ...string) (*pro
 }
 
 // Run carries out the steps for the owner, which is the workload in the version that the plan was made from, as package
-// progress defines. When the context ends, no further action is begun, nor when its answer would come after the time of
-// the pass, as far as the last answer tells.
+// progress defines. Run begins no further action after the context ends, or when its answer is expected after the time of
+// the pass, judged by the last answer.
 func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.Step) progress.Result {
 	ended := make(chan answer)
 	watch := e.options.Stopwatch
@@ -185,7 +186,7 @@ type answer struct {
 	took    time.Duration
 }
 
-// Forget drops what is remembered of a workload that is gone.
+// Forget drops the memory of a workload that is gone.
 func (e *Executor) Forget(workload types.NamespacedName) {
 	e.paces.Forget(workload)
 	e.mounts.Forget(workload)

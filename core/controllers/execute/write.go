@@ -87,7 +87,7 @@ func (p *pass) post(ctx context.Context, o client.Object) (client.Object, error)
 	return created, err
 }
 
-// collision decides what to do about an object that already has the name.
+// collision returns the outcome of a create if an object already has the name.
 func (p *pass) collision(ctx context.Context, o client.Object, exists error) progress.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 )
 
 // NewClient returns a client that reads from the cluster's cache and writes with the user agent, by convention
-// "<feature>-manager/<controller>", which tells controllers apart in the audit log. It sends each write once, see
+// "<feature>-manager/<controller>", which identifies the controller in the audit log. It sends each write once, see
 // WriteOnce.
 func NewClient(c cluster.Cluster, userAgent string) (client.Client, error) {
 	config := rest.CopyConfig(c.GetConfig())

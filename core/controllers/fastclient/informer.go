@@ -9,8 +9,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// newInformer makes an informer whose indexers may be read while others are added, as when a controller begins for a kind
-// that another one reads already: the map that client-go hands out is the one that it changes.
+// newInformer makes an informer with indexers that may be read while others are added, as when a controller begins for a
+// kind that another one reads already: the map that client-go hands out is the one that it changes.
 func newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner := toolscache.NewSharedIndexInformer(from, example, resync, maps.Clone(indexers))
 	return &informer{SharedIndexInformer: inner, store: &store{Indexer: inner.GetIndexer(), inner: inner, indexers: indexers}}

@@ -31,7 +31,8 @@ type Options struct {
 	Copy bool
 	// Detector, if set, observes every object that is handed out. For tests.
 	Detector *Detector
-	// Over returns what is read in place of the store of a kind, such as a store that shows more; nil leaves it as it is.
+	// Over returns the indexer to read in place of the store of a kind, such as a store that shows more; nil leaves it as
+	// it is.
 	Over func(toolscache.Indexer) toolscache.Indexer
 }
 
@@ -68,8 +69,8 @@ func Uncontrolled[T any, P Object[T]](ctx context.Context, r *Reader, namespace 
 	return ByIndex[T, P](ctx, r, namespace, uncontrolledIndex, "true")
 }
 
-// ByIndex lists the objects of type T whose index has the value, in one namespace or, when it is
-// empty, in all, in no particular order. The objects belong to the cache: they must not be changed.
+// ByIndex lists the objects of type T with the value in the index, in one namespace or, when it is empty, in all, in no
+// particular order. The objects belong to the cache: they must not be changed.
 func ByIndex[T any, P Object[T]](ctx context.Context, r *Reader, namespace, index, value string) ([]*T, error) {
 	store, err := r.store(ctx, P(new(T)))
 	if err != nil {
@@ -129,8 +130,8 @@ func Get[T any, P Object[T]](ctx context.Context, r *Reader, key types.Namespace
 	return handOut[T, P](r, []any{item})[0], nil
 }
 
-// Edited reports whether the cache shows that the object is gone or that its generation is newer than that of the
-// object. Of a kind that was never read here it says false. It is cheap enough to be asked before each write.
+// Edited reports whether the cache shows that the object is gone or that its generation is newer than the given object's.
+// For a kind that was never read here it returns false. It is cheap enough to be asked before each write.
 func (r *Reader) Edited(object client.Object) bool {
 	store, known := r.stores.Load(reflect.TypeOf(object))
 	if !known {
@@ -179,7 +180,7 @@ func handOut[T any, P Object[T]](r *Reader, items []any) []*T {
 	for _, item := range items {
 		object, ok := item.(P)
 		if !ok {
-			continue // a transform has replaced an object that nobody reads
+			continue // a transform has replaced an object that no code reads
 		}
 		if r.options.Copy {
 			object = object.DeepCopyObject().(P)

@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared returns the canonical copy of a string, which all equal strings share. It is freed when nobody uses it any
-// more.
+// shared returns the canonical copy of a string, which all equal strings share. It is freed after its last use.
 func shared[S ~string](s S) S {
 	if s == "" {
 		return ""

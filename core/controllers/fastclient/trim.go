@@ -25,10 +25,10 @@ import (
 // longestMessage is how many bytes are kept of the kubelet's message about a failed pod.
 const longestMessage = 256
 
-// reservedEnvPrefix starts the names of environment variables whose plain value plans read.
+// reservedEnvPrefix is the prefix of the environment variables with a plain value that plans read.
 const reservedEnvPrefix = "KRUISE_"
 
-// Pods returns the settings of a cache of pods whose labels match the selector, trimmed by TrimPod.
+// Pods returns the settings of a cache of the pods that the selector matches, trimmed by TrimPod.
 func Pods(selector labels.Selector) cache.ByObject {
 	return cache.ByObject{Label: selector, Transform: TrimPod}
 }
@@ -45,9 +45,9 @@ func WithLabel(key string) labels.Selector {
 // PodsWithLabel returns Pods for all pods that have the label, whatever its value.
 func PodsWithLabel(key string) cache.ByObject { return Pods(WithLabel(key)) }
 
-// PodsOf is PodsWithLabel for a label that other kinds write too. Of pods whose controller is not of the kind, in any
-// version, it keeps only the name and that controller: they cost next to nothing, and are cached whole as soon as they
-// have no controller any more.
+// PodsOf is PodsWithLabel for a label that other kinds write too. If a pod's controller is not of the kind, in any
+// version, it keeps only the name and that controller of the pod: such pods cost next to nothing, and are cached whole as
+// soon as they have no controller any more.
 func PodsOf(label string, kind schema.GroupKind) cache.ByObject {
 	pods := PodsWithLabel(label)
 	pods.Transform = func(object any) (any, error) {
@@ -67,8 +67,8 @@ func PodsOf(label string, kind schema.GroupKind) cache.ByObject {
 	return pods
 }
 
-// Revisions returns the settings of a cache of ControllerRevisions. The data of those whose controller is not of one of
-// the API groups is dropped: revisions of other workloads cost next to nothing.
+// Revisions returns the settings of a cache of ControllerRevisions. It drops the data of a revision with a controller of
+// another API group: revisions of other workloads cost next to nothing.
 func Revisions(groups ...string) cache.ByObject {
 	return cache.ByObject{Transform: func(object any) (any, error) {
 		trimMeta(object)
@@ -96,8 +96,8 @@ func Within(namespace string, o cache.ByObject) cache.ByObject {
 	return o
 }
 
-// Trim removes what no plan reads from any kind: managedFields and the last-applied-configuration annotation of
-// kubectl. Of an ImagePullJob without a Go type it keeps besides the metadata the image and the numbers and times of the
+// Trim removes fields that no plan reads from any kind: managedFields and the last-applied-configuration annotation of
+// kubectl. Of an ImagePullJob without a Go type it keeps the metadata, the image, and the numbers and times of the
 // status. It is meant for cache.Options.DefaultTransform.
 func Trim(object any) (any, error) {
 	trimMeta(object)
@@ -119,13 +119,13 @@ func trimPullJob(job *unstructured.Unstructured) {
 	})
 }
 
-// TrimPod keeps of a pod what plans read. Of the metadata: all but kubectl's last-applied-configuration and managedFields, of
-// which it keeps resizes for another revision than the pod's. Of the spec: the node, or the names of nodes that it must be scheduled to, readiness
-// gates, volumes of claims, and of each container name, image, resources, restart and resize policy, and environment
-// variables with a valueFrom or a name that begins with KRUISE_. Of the status: phase, conditions except those of the
-// start-up steps, of each container its running process and resources, for one that is not ready whether it has
-// started and when its last run began and ended, and why a pod has failed, with the first 256 bytes of the message. Strings that many pods have in
-// common are shared.
+// TrimPod keeps the fields of a pod that plans read. Of the metadata: all but kubectl's last-applied-configuration and
+// managedFields, of which it keeps resizes for another revision than the pod's. Of the spec: the node, or the names of
+// nodes that it must be scheduled to, readiness gates, volumes of claims, and of each container name, image, resources,
+// restart and resize policy, and environment variables with a valueFrom or a name that begins with KRUISE_. Of the
+// status: phase, conditions except the ones of the start-up steps, of each container its running process and resources,
+// for one that is not ready whether it has started and when its last run began and ended, and why a pod has failed, with
+// the first 256 bytes of the message. Strings that many pods have in common are shared.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

@@ -22,16 +22,16 @@ const (
 	fenceDelay = time.Second
 	// retryAfter is the pause after a failed request of the tracker, and between checks of uncertain writes.
 	retryAfter = time.Second
-	// uncertainAge is how long after a write whose answer was lost the server is asked what came of it: until then the
-	// write may be on its way.
+	// uncertainAge is how long after a write with a lost answer the server is asked for its outcome: until then the write
+	// may be on its way.
 	uncertainAge = 2 * time.Second
 	// pageSize bounds one answer of a live list.
 	pageSize = 250
 )
 
-// Fence is the leader fence: it keeps a new leader from planning on stores that do not show yet what earlier leaders
-// wrote. The trackers of a process share one, so that a store is compared with the server once, however many trackers
-// use it.
+// Fence is the leader fence: it keeps a new leader from planning on stores that do not show the writes of earlier leaders
+// yet. The trackers of a process share one, so that a store is compared with the server once, however many trackers use
+// it.
 type Fence struct {
 	version func(context.Context) (string, error)
 
@@ -87,7 +87,7 @@ func (t *Tracker) Start(ctx context.Context) error {
 	close(t.fencePassed)
 	for t.pause(ctx, retryAfter) {
 		for _, s := range t.sources {
-			s.outstanding() // drops what is not
+			s.outstanding() // drops writes that are no longer outstanding
 		}
 		t.resolveUncertain(ctx)
 	}
@@ -108,7 +108,7 @@ func (t *Tracker) reachLeader(ctx context.Context) error {
 	return nil
 }
 
-// reach waits until the store has the version or, after the deadline, until it holds what the server lists.
+// reach waits until the store has the version or, after the deadline, until it holds the objects that the server lists.
 func (t *Tracker) reach(ctx context.Context, s *source, version string, deadline time.Time) error {
 	for !atLeast(s.version(), version) {
 		if t.options.Clock.Now().After(deadline) {
@@ -121,7 +121,7 @@ func (t *Tracker) reach(ctx context.Context, s *source, version string, deadline
 	return nil
 }
 
-// complete waits until the store holds what the server lists.
+// complete waits until the store holds the objects that the server lists.
 func (t *Tracker) complete(ctx context.Context, s *source) error {
 	live, version, err := t.list(ctx, s)
 	if err != nil {
@@ -186,7 +186,8 @@ func (s *source) holds(live map[string]string, listed string) bool {
 	return true
 }
 
-// resolveUncertain asks the server for each object that may have been written. What it has must be seen.
+// resolveUncertain asks the server for each object that may have been written. The tracker then waits for the version
+// that the server has.
 func (t *Tracker) resolveUncertain(ctx context.Context) {
 	for workload, doubts := range t.uncertainWrites() {
 		for key, d := range doubts {
@@ -237,7 +238,7 @@ func (t *Tracker) resolveMissing(workload types.NamespacedName, key string, d un
 	}
 }
 
-// pause sleeps and reports whether to go on.
+// pause sleeps and reports whether to continue.
 func (t *Tracker) pause(ctx context.Context, d time.Duration) bool {
 	timer := t.options.Clock.NewTimer(d)
 	defer timer.Stop()

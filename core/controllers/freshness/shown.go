@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// answer is what the server returned to a write that the store does not show yet.
+// answer is the object that the server returned for a write that the store does not show yet.
 type answer struct {
 	write
 	uid    types.UID
 	object client.Object // as the store will show it
 }
 
-// Over is the store with the answers to writes that it does not show yet. What is read in this way is not waited for.
-// A store that the tracker does not know is returned as it is.
+// Over is the store with the answers to writes that it does not show yet. The tracker does not wait for writes that are
+// read in this way. A store that the tracker does not know is returned as it is.
 func (t *Tracker) Over(store toolscache.Indexer) toolscache.Indexer {
 	for _, s := range t.sources {
 		if any(s.store) == any(store) {
@@ -31,7 +31,7 @@ func (t *Tracker) Over(store toolscache.Indexer) toolscache.Indexer {
 	return store
 }
 
-// show keeps an answer until the store shows it, and says whether it does: only whole objects of kinds that are read
+// show keeps an answer until the store shows it, and reports whether it does: only whole objects of kinds that are read
 // through Over are shown.
 func (s *source) show(o client.Object) bool {
 	if _, part := o.(*metav1.PartialObjectMetadata); part {
@@ -115,12 +115,13 @@ func (s *source) answer(key string) (client.Object, bool) {
 	return a.object, ok
 }
 
-// seenIn says that a listed object shows the write, or what came after it.
+// seenIn reports whether a listed object shows the write, or a later one.
 func (a *answer) seenIn(listed metav1.Object) bool {
 	return atLeast(listed.GetResourceVersion(), a.version) && (!a.deleted || listed.GetUID() != a.uid || listed.GetDeletionTimestamp() != nil)
 }
 
-// shown is a store as plans see it. The answers are read before the store: what it shows meanwhile is newer and wins.
+// shown is a store as plans see it. The answers are read before the store: a version that reaches the store in between is
+// newer and wins.
 type shown struct {
 	toolscache.Indexer
 	source *source
@@ -154,7 +155,7 @@ func (s shown) GetByKey(key string) (item any, exists bool, err error) {
 	return s.Indexer.GetByKey(key)
 }
 
-// merge puts the answers in place of what was listed of the same objects, and of former ones of the same name.
+// merge puts the answers in place of the listed versions of the same objects, and of former objects with the same name.
 func (s shown) merge(items []any, unseen []answer, selects func(any) bool) []any {
 	if len(unseen) == 0 {
 		return items

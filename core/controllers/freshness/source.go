@@ -35,7 +35,7 @@ type write struct {
 	deleted bool
 }
 
-// uncertainWrite is a write whose answer was lost.
+// uncertainWrite is a write with a lost answer.
 type uncertainWrite struct {
 	source  *source
 	name    types.NamespacedName
@@ -44,7 +44,7 @@ type uncertainWrite struct {
 	version string // that the write was meant for; empty for a create
 }
 
-// seen reports whether the store, which has the version, shows what came of the write, or what came after it.
+// seen reports whether the store, which has the version, shows the outcome of the write, or a later write.
 func (d uncertainWrite) seen(key, version string) bool {
 	cached := d.source.get(key)
 	switch {
@@ -102,7 +102,7 @@ func (w write) reached(uid types.UID, version string) bool {
 	return !w.deleted || cached == nil || cached.GetUID() != uid || cached.GetDeletionTimestamp() != nil
 }
 
-// String describes what is waited for.
+// String describes the write that the tracker waits for.
 func (w write) String() string {
 	if w.deleted {
 		return fmt.Sprintf("%s %s to be gone", w.source.kind.Kind, w.key)

@@ -22,8 +22,8 @@ const (
 	// fencedWait is the wait that is returned while the leader fence is not passed when the caller's context ends.
 	fencedWait = 100 * time.Millisecond
 	// minWait and maxWait bound the wait for outstanding writes. It is as long as they have been outstanding already:
-	// usually the event of the write wakes the workload first, and the wait is for events that nobody watches, such as
-	// that of our own status write.
+	// usually the event of the write wakes the workload first, and the wait is for events that no controller watches,
+	// such as the event of our own status write.
 	minWait = 20 * time.Millisecond
 	maxWait = time.Second
 )
@@ -34,12 +34,12 @@ type Options struct {
 	Cache cache.Cache
 	// Scheme knows the kinds.
 	Scheme *runtime.Scheme
-	// Kinds are the kinds whose writes are waited for, each with its settings in the cache, of which
-	// the label and field selectors matter. Writes to other kinds are not recorded.
+	// Kinds are the kinds of the writes that the tracker waits for, each with its settings in the cache. Only the label
+	// and field selectors matter. Writes to other kinds are not recorded.
 	Kinds map[client.Object]cache.ByObject
 	// Live reads from the server.
 	Live client.Reader
-	// Clock tells the time and ticks.
+	// Clock returns the time and ticks.
 	Clock clock.WithTicker
 	// Fence is the leader fence of the process. Nil for a process without earlier leaders.
 	Fence *Fence
@@ -145,8 +145,8 @@ func (t *Tracker) MaybeCreated(workload types.NamespacedName, o client.Object) {
 }
 
 // MaybeWritten records that the object, given in the version that the write was meant for, may have been written or
-// deleted for the workload: the answer was lost. It waits until the cache shows what came after that version, or until
-// it shows what the server, asked a little later, has.
+// deleted for the workload: the answer was lost. It waits until the cache shows a later version, or until it shows the
+// version that the server, asked a little later, returns.
 func (t *Tracker) MaybeWritten(workload types.NamespacedName, o client.Object) {
 	t.doubt(workload, o, uncertainWrite{uid: o.GetUID(), version: o.GetResourceVersion()})
 }

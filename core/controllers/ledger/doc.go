@@ -2,6 +2,7 @@
 //
 // Requests about one object that arrive while its status is being written share the next write. A write names the version
 // that its decisions were made from, so that any number of processes can decide at the same time; after a conflict all of
-// its requests are decided again, from what the server has. Nothing that is only in memory grants anything. While the
-// server refuses the writes of an object, pauses between them grow, and only what needs no write is answered.
+// its requests are decided again, from the version that the server has. Only a recorded decision grants a request. While
+// the server refuses the writes of an object, pauses between them grow, and only requests that need no write are
+// answered.
 package ledger

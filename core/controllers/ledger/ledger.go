@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// timeout bounds the answer to a batch of requests. It is shorter than that of the webhooks.
+	// timeout bounds the answer to a batch of requests. It is shorter than the timeout of the webhooks.
 	timeout = 4 * time.Second
 	// attempts is how often a batch is decided, each time from a newer version.
 	attempts = 8
@@ -30,17 +30,17 @@ var ErrGone = errors.New("the object is gone")
 // ErrOutdated means that a status cannot be computed for the version of the object that the server has.
 var ErrOutdated = errors.New("another client has changed it")
 
-// Ledger decides requests about objects of a kind, and records what it decides in their statuses. It is safe for
-// concurrent use.
+// Ledger decides requests about objects of a kind, and records the decisions in their statuses. It is safe for concurrent
+// use.
 type Ledger[T, Q any, O fastclient.Object[T]] struct {
 	// Client writes statuses.
 	Client client.Client
 	// Live reads from the server.
 	Live  client.Reader
 	Clock clock.PassiveClock
-	// Decide returns what decides a batch of requests, each in view of those before it. It is called once a batch, and what
-	// it returns once an attempt: it may keep what it finds out for the attempts to come. Decisions must leave the given
-	// object as it is.
+	// Decide returns the function that decides a batch of requests, each in view of the requests before it. Decide is
+	// called once a batch, and the function once an attempt: the function may keep its findings for later attempts.
+	// Decisions must leave the given object as it is.
 	Decide func(batch []Q) func(ctx context.Context, o O) (Decision[O], error)
 	// Stands, unless nil, reports whether the last decision about a request holds though its batch was not recorded.
 	Stands func(Q) bool
@@ -49,11 +49,12 @@ type Ledger[T, Q any, O fastclient.Object[T]] struct {
 	desks *lru.Cache // types.UID to *desk
 }
 
-// Decision is what becomes of a batch.
+// Decision is the outcome of a batch.
 type Decision[O client.Object] struct {
 	// After is the object with the status to be written before any request is answered, nil if there is nothing to write.
 	After O
-	// Confirm is true if the decision must be made from what the server has. A write of the status confirms it.
+	// Confirm is true if the decision must be made from the version that the server has. A write of the status confirms
+	// it.
 	Confirm bool
 }
 
@@ -67,7 +68,7 @@ func (l *Ledger[T, Q, O]) Newest(o O) O {
 
 // Ask decides a request about an object, which the cache has so, and returns when the decision is recorded, or need not be.
 // It returns the object that the decision was made from, or that it was written into. The error is ErrGone if there is no
-// such object any more. Any other one means that nobody knows whether the decision is recorded.
+// such object any more. After any other error it is unknown whether the decision is recorded.
 func (l *Ledger[T, Q, O]) Ask(ctx context.Context, o O, request Q) (O, error) {
 	return l.enter(ctx, o, &question[T, Q, O]{request: request})
 }
@@ -126,7 +127,7 @@ type desk[T, Q any, O fastclient.Object[T]] struct {
 	newest  O
 	waiting []*question[T, Q, O]
 	busy    bool
-	paused  pauses // of whoever works: controllers have pauses of their own
+	paused  pauses // of all writers here: controllers have pauses of their own
 }
 
 // question is a request, or a status to be written.
@@ -157,7 +158,7 @@ func (l *Ledger[T, Q, O]) desk(o O) *desk[T, Q, O] {
 	return d
 }
 
-// work answers the waiting requests, and those that arrive meanwhile.
+// work answers the waiting requests, and requests that arrive while it runs.
 func (l *Ledger[T, Q, O]) work(ctx context.Context, d *desk[T, Q, O]) {
 	for {
 		d.mu.Lock()
@@ -191,7 +192,7 @@ func (l *Ledger[T, Q, O]) answer(ctx context.Context, d *desk[T, Q, O], o O, bat
 	}
 }
 
-// reply answers questions. Of those that could not be recorded, what stands without that is no error.
+// reply answers questions. A request that stands without a record is no error if it could not be recorded.
 func (l *Ledger[T, Q, O]) reply(batch []*question[T, Q, O], o O, err error) {
 	for _, q := range batch {
 		switch {

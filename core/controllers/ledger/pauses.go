@@ -12,7 +12,7 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// pauses keep a ledger quiet whose writes the server refuses: each is as long as all before it, while there is none that
+// pauses keep a ledger quiet while the server refuses its writes: each is as long as all before it, until a write
 // succeeds. The zero value is none.
 type pauses struct {
 	last  time.Duration
@@ -29,7 +29,7 @@ func (p *pauses) begin(why error, now time.Time) {
 // end has the next refusal be the first one.
 func (p *pauses) end() { *p = pauses{} }
 
-// err is what to answer who wants something written; nil if there is no pause.
+// err is the answer to a request for a write during a pause; nil if there is no pause.
 func (p *pauses) err(now time.Time) error {
 	if left := p.until.Sub(now); left > 0 && left <= maxPause {
 		return fmt.Errorf("%w (the server is asked again in %s)", p.why, left.Round(time.Second/10))

@@ -23,8 +23,8 @@ func newJitter() wait.Backoff {
 	return wait.Backoff{Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1, Steps: attempts, Cap: 100 * time.Millisecond}
 }
 
-// settle decides a batch, and writes what is to be recorded, from newer versions while other writers are first. It returns
-// the version of the object with the decision, or the last one that was tried.
+// settle decides a batch and writes its record, from newer versions while other writers are first. It returns the version
+// of the object with the decision, or the last one that was tried.
 func (l *Ledger[T, Q, O]) settle(ctx context.Context, d *desk[T, Q, O], o O, batch []*question[T, Q, O]) (O, error) {
 	statuses, requests := apart(batch)
 	decider, jitter, live := l.deciderOf(statuses, requests), newJitter(), false
@@ -78,7 +78,7 @@ func (l *Ledger[T, Q, O]) settle(ctx context.Context, d *desk[T, Q, O], o O, bat
 	return o, fmt.Errorf("record a decision in %s: other clients keep changing it", o.GetName())
 }
 
-// deciderOf returns what decides a batch: requests in view of the statuses that are to be written.
+// deciderOf returns the function that decides a batch: requests in view of the statuses that are to be written.
 func (l *Ledger[T, Q, O]) deciderOf(statuses, requests []*question[T, Q, O]) func(context.Context, O) (Decision[O], error) {
 	requested := func(context.Context, O) (Decision[O], error) { return Decision[O]{}, nil }
 	if len(requests) > 0 {
@@ -106,7 +106,7 @@ func (l *Ledger[T, Q, O]) deciderOf(statuses, requests []*question[T, Q, O]) fun
 	}
 }
 
-// decide makes an error of a panic: this goroutine is nobody's who would.
+// decide makes an error of a panic: no caller of this goroutine recovers it.
 func decide[O client.Object](ctx context.Context, by func(context.Context, O) (Decision[O], error), o O) (d Decision[O], err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -55,8 +55,8 @@ type reconciler[T any, P fastclient.Object[T]] struct {
 	grace time.Duration
 }
 
-// SetUp adds the controller that marks namespaces with objects of type T to the manager, whose cache must hold namespaces
-// as Namespaces says.
+// SetUp adds the controller that marks namespaces with objects of type T to the manager. The cache of the manager must
+// hold namespaces with the settings of Namespaces.
 func SetUp[T any, P fastclient.Object[T]](ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: o.EventSource,

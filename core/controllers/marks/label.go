@@ -12,7 +12,7 @@ import (
 // Label is the key of a label that marks namespaces, with value "true".
 type Label string
 
-// admitted is the annotation that says when an object was last admitted.
+// admitted is the annotation with the time when an object was last admitted.
 func (l Label) admitted() string { return string(l) + "-admitted" }
 
 // IsOn reports whether a namespace is marked.
@@ -34,9 +34,9 @@ func (l Label) metadata(mark, admitted any) map[string]any {
 	}}
 }
 
-// keep adds to a plan what gives a namespace its label while it has objects, and takes it away when there is none and
-// none was admitted for a while. An admission that the plan does not know of changes the namespace, so that the label
-// stays.
+// keep adds to a plan the action that gives a namespace its label while it has objects, or takes the label away when
+// there is none and none was admitted for a while. An admission that the plan does not know of changes the namespace, so
+// that the label stays.
 func (l Label) keep(ns *corev1.Namespace, hasObjects bool, grace time.Duration, p action.Plan) action.Plan {
 	_, labelled := ns.Labels[string(l)]
 	_, noted := ns.Annotations[l.admitted()]

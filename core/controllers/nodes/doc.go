@@ -1,3 +1,3 @@
-// Package nodes has what a controller needs that follows nodes: a cache of what rules read of them, and the events that
-// change it. Heartbeats wake nobody.
+// Package nodes has the parts of a controller that follow nodes: a cache of the fields that rules read, and the events
+// that change them. Heartbeats wake no controller.
 package nodes

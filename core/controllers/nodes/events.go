@@ -13,8 +13,9 @@ import (
 // Queue is the queue of a controller.
 type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Events handles events of nodes that change what rules read: it wakes whom they concern. old is nil for a node that is
-// new, and now for one that is gone. Nodes of the first list wake nobody: everybody is woken then.
+// Events handles events of nodes that change a field that rules read: it wakes the objects that they concern. old is nil
+// for a node that is new, and now for one that is gone. Nodes of the first list wake no object: all objects are woken
+// then.
 type Events func(ctx context.Context, old, now *corev1.Node, q Queue)
 
 var _ handler.EventHandler = Events(nil)
@@ -42,5 +43,5 @@ func (f Events) Update(ctx context.Context, e event.UpdateEvent, q Queue) {
 	}
 }
 
-// Generic implements handler.EventHandler. It is never called: nobody sends such events.
+// Generic implements handler.EventHandler. It is never called: no source sends such events.
 func (Events) Generic(context.Context, event.GenericEvent, Queue) {}

@@ -48,7 +48,7 @@ func trim(node *corev1.Node) *corev1.Node {
 	return trimmed
 }
 
-// Changed reports whether two versions of a node differ in what rules read.
+// Changed reports whether two versions of a node differ in a field that rules read.
 func Changed(old, now *corev1.Node) bool {
 	return old.UID != now.UID || ReadinessChanged(old, now) || !equality.Semantic.DeepEqual(old.Status.Allocatable, now.Status.Allocatable) || !maps.Equal(old.Labels, now.Labels) ||
 		old.Spec.Unschedulable != now.Spec.Unschedulable || !slices.EqualFunc(old.Spec.Taints, now.Spec.Taints, sameTaint)

@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// lookPause is the time between two looks for what a controller needs, which somebody may install or grant at any time.
+// lookPause is the time between two looks for the needs of a controller, which may be installed or granted at any time.
 const lookPause = 5 * time.Second
 
-// Beginning is a controller that needs what may be missing.
+// Beginning is a controller with needs that may be missing.
 type Beginning struct {
 	// Ready reports whether all is there that the controller needs.
 	Ready func(context.Context) (bool, error)
-	// Without adds to the manager what runs until then, such as a controller that says what is missing. It does nothing
-	// more once over returns true.
+	// Without adds to the manager the parts that run until then, such as a controller that reports the missing needs. It
+	// does nothing more once over returns true.
 	Without func(ctx context.Context, over func() bool) error
 	// With adds the controller to the manager.
 	With func(context.Context) error
@@ -74,5 +74,5 @@ func (b *Beginning) await(ctx context.Context) bool {
 	}
 }
 
-// Never is the end of what runs for good.
+// Never is the end of a part that runs permanently.
 func Never() bool { return false }

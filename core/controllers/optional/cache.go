@@ -23,7 +23,7 @@ func Synced(ctx context.Context, c cache.Cache, object client.Object) bool {
 }
 
 // Sync starts to cache the kind of the object and waits until the cache has synced. If ctx ends first, the error is
-// ErrNotSynced and that of ctx, and the cache goes on syncing.
+// ErrNotSynced and the error of ctx, and the cache continues to sync.
 func Sync(ctx context.Context, c cache.Cache, object client.Object) error {
 	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -46,8 +46,8 @@ func SyncWithin(ctx context.Context, patience time.Duration, c cache.Cache, obje
 	return err == nil, err
 }
 
-// StartCache starts a cache beside that of the manager, which runs until ctx ends. A manager starts no controller before
-// its own cache has synced with all that it holds; nothing waits for this one but those who read from it.
+// StartCache starts a cache in addition to the manager's. It runs until ctx ends. A manager starts no controller before
+// its own cache has synced with all that it holds; only readers of this cache wait for it.
 func StartCache(ctx context.Context, mgr ctrl.Manager, o cache.Options) (cache.Cache, error) {
 	o.Scheme, o.Mapper, o.HTTPClient = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient()
 	made, err := cache.New(mgr.GetConfig(), o)
@@ -62,7 +62,8 @@ func StartCache(ctx context.Context, mgr ctrl.Manager, o cache.Options) (cache.C
 	return made, nil
 }
 
-// WithCache returns the manager with another cache in place of its own. What is added to it is added to the manager.
+// WithCache returns the manager with another cache in place of its own. Anything that is added to it is added to the
+// manager.
 func WithCache(mgr ctrl.Manager, c cache.Cache) ctrl.Manager { return otherCache{mgr, c} }
 
 type otherCache struct {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// forbidden counts what the process lacks rights for, whoever in it asks.
+// forbidden counts the requests and checks that fail because of a missing right, for all parts of the process.
 var forbidden = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "flotilla_forbidden_requests_total",
 	Help: "Requests that the API server rejected because of a missing permission, and checks of permissions that it denied.",
@@ -22,8 +22,8 @@ func Forbidden() prometheus.Collector { return forbidden }
 // answerSize is how much of an answer is read for the permission that is lacking.
 const answerSize = 4 << 10
 
-// denial is how an API server names a permission. Quotes are escaped in JSON and not in protobuf. Quotas, policies and
-// namespaces that end are told by the same code in other words.
+// denial is how an API server names a permission. Quotes are escaped in JSON and not in protobuf. Errors of quotas,
+// policies and namespaces that end have the same code and other words.
 var denial = regexp.MustCompile(`cannot (\w+) resource \\?"([^"\\]+)\\?" in API group \\?"([^"\\]*)\\?"`)
 
 // CountForbidden makes clients count the requests that the API server forbids them for want of a permission.

@@ -8,20 +8,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Gate is what a controller of an optional kind waits for: that the cluster serves the kind, and that the process may
+// Gate is the condition that a controller of an optional kind waits for: the cluster serves the kind, and the process may
 // cache its objects.
 type Gate struct {
 	Kind
 	Discovery Discovery
 	// Client asks the server for permissions.
 	Client client.Writer
-	// Namespace is that of the objects, empty for all.
+	// Namespace is the namespace of the objects, empty for all.
 	Namespace string
 
 	forbidden atomic.Bool
 }
 
-// Open reports whether the kind is served and the process may cache its objects. It may unless the server says otherwise.
+// Open reports whether the kind is served and the process may cache its objects. It may unless the server reports
+// otherwise.
 func (g *Gate) Open(ctx context.Context) (bool, error) {
 	version, err := g.Served(g.Discovery)
 	if err != nil || version == "" {

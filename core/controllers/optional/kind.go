@@ -14,12 +14,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// Discovery lists what a version of an API group serves. A client-go discovery client implements it.
+// Discovery lists the resources of a version of an API group. A client-go discovery client implements it.
 type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// NewDiscovery returns a discovery client whose requests end after the timeout; 0 means that of the configuration.
+// NewDiscovery returns a discovery client with requests that end after the timeout; 0 means the timeout of the
+// configuration.
 func NewDiscovery(config *rest.Config, timeout time.Duration) (*discovery.DiscoveryClient, error) {
 	config = rest.CopyConfig(config)
 	if timeout > 0 {

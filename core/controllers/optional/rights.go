@@ -20,8 +20,8 @@ const (
 	lackingAge = 4 * time.Second
 )
 
-// Rights are what a controller may do with a resource, in one namespace or, if that is empty, in all; with one object of it,
-// if there is a Name.
+// Rights are the verbs that a controller may use on a resource, in one namespace or, if that is empty, in all; on one
+// object of it, if there is a Name.
 type Rights struct {
 	Namespace, Group, Resource, Name string
 	Verbs                            []string
@@ -51,7 +51,7 @@ type Access struct {
 	Rights Rights
 	// Client asks the server.
 	Client client.Writer
-	// Clock tells the time.
+	// Clock returns the time.
 	Clock clock.PassiveClock
 
 	mu    sync.Mutex
@@ -59,7 +59,7 @@ type Access struct {
 	until time.Time
 }
 
-// known returns what was said last, or that all verbs are lacking.
+// known returns the verbs that were lacking in the last answer, or all verbs before the first answer.
 func (a *Access) known() []string {
 	if a.until.IsZero() {
 		return a.Rights.Verbs
@@ -67,8 +67,8 @@ func (a *Access) known() []string {
 	return a.lacks
 }
 
-// Lacking returns the verbs that the server refuses, none if all are allowed. Where the server does not say, what it said
-// last counts, or else that all are lacking.
+// Lacking returns the verbs that the server refuses, none if all are allowed. If the server does not answer, its last
+// answer counts, or else all verbs are lacking.
 func (a *Access) Lacking(ctx context.Context) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

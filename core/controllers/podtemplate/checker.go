@@ -37,7 +37,7 @@ type UnavailableError struct {
 	Err error
 }
 
-// Error describes the error and, if there is something to do about it, what.
+// Error describes the error and, if possible, its remedy.
 func (e *UnavailableError) Error() string {
 	if apierrors.IsForbidden(e.Err) {
 		return fmt.Sprintf("the pod template cannot be checked: the operator needs permission to create podtemplates in namespace %s: %v", e.Namespace, e.Err)
@@ -68,8 +68,8 @@ func New(c client.Client, now clock.PassiveClock) *Checker {
 	return NewLimited(c, now, rate.NewLimiter(rate.Inf, 0))
 }
 
-// NewLimited returns a checker for requests of unknown clients, such as those of webhooks: it asks through the client
-// no more often than the limiter allows. A caller that would have to wait too long gets an *UnavailableError.
+// NewLimited returns a checker for requests of unknown clients, such as the clients of webhooks: it asks through the
+// client no more often than the limiter allows. A caller that would have to wait too long gets an *UnavailableError.
 func NewLimited(c client.Client, now clock.PassiveClock, questions *rate.Limiter) *Checker {
 	return &Checker{client: c, clock: now, questions: questions, answers: newMemory(remembered)}
 }
@@ -93,7 +93,7 @@ func (c *Checker) Default(ctx context.Context, namespace string, template *corev
 	return defaulted, nil
 }
 
-// Validate returns what the cluster finds wrong with the template, with field paths below at. The volumes are names
+// Validate returns the errors that the cluster finds in the template, with field paths below at. The volumes are names
 // that claim templates will provide. If the namespace is terminating or gone, nothing is wrong.
 func (c *Checker) Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error) {
 	a, err := c.ask(ctx, namespace, template, volumes)

@@ -15,8 +15,8 @@ import (
 )
 
 // InPlaceOnly returns an error for a change of a template that running pods could never follow, for policy InPlaceOnly.
-// old and now are the templates as written. Those of the change are compared, which have the cluster's defaults, if
-// they are known, with an absent imagePullPolicy read as the options say. The error has the path at.
+// old and now are the templates as written. The function compares the templates of the change, which have the cluster's
+// defaults, if they are known. It reads an absent imagePullPolicy as the options define. The error has the path at.
 func InPlaceOnly(change Change, old, now *corev1.PodTemplateSpec, at *field.Path, o inplace.Options) field.ErrorList {
 	before, after := withPullPolicy(change.Before, old, o.DefaultPullPolicy), withPullPolicy(change.After, now, o.DefaultPullPolicy)
 	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, o)
@@ -46,7 +46,7 @@ func withPullPolicy(defaulted, written *corev1.PodTemplateSpec, policy podspec.D
 	}
 	for i := range written.Spec.InitContainers {
 		if written.Spec.InitContainers[i].ImagePullPolicy == "" && i < len(template.Spec.InitContainers) {
-			template.Spec.InitContainers[i].ImagePullPolicy = "" // what a new tag makes of it is no change
+			template.Spec.InitContainers[i].ImagePullPolicy = "" // a default that follows a new tag is no change
 		}
 	}
 	return template

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// overhead is roughly what an answer costs besides its text, in bytes.
+// overhead is roughly the size of an answer without its text, in bytes.
 const overhead = 256
 
 // key is the hash of a template and its namespace.

@@ -15,8 +15,8 @@ import (
 // Cluster validates and defaults pod templates as the cluster does. The volumes are names that claim templates provide.
 // A Checker asks the API server.
 type Cluster interface {
-	// Validate returns what is wrong with the template, with field paths below at. An error means that the cluster did
-	// not answer.
+	// Validate returns the errors in the template, with field paths below at. An error means that the cluster did not
+	// answer.
 	Validate(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, at *field.Path, volumes ...string) (field.ErrorList, error)
 	// Default returns the template with the cluster's defaults. An invalid template is an error.
 	Default(ctx context.Context, namespace string, template *corev1.PodTemplateSpec, volumes ...string) (*corev1.PodTemplateSpec, error)
@@ -49,8 +49,8 @@ func ClaimVolumes(claims []corev1.PersistentVolumeClaim) []string {
 
 // Change is a validated change of a template.
 type Change struct {
-	// Errors are what is wrong with a new or changed template, except for what is wrong with the stored one, too: rules
-	// grow stricter with each version of the cluster.
+	// Errors are the errors in a new or changed template, except for errors that the stored one has, too: rules grow
+	// stricter with each version of the cluster.
 	Errors field.ErrorList
 	// Before and After are the old and the new template with the cluster's defaults. Nil if they are unknown or the
 	// template did not change.

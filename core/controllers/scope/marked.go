@@ -16,9 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/marks"
 )
 
-// Marked returns the source of a scope with the namespaces that have an object of type T, and those with the label that says
-// so: pods may be marked there without one. The scheme knows the kind, and live
-// reads the server.
+// Marked returns the source of a scope with the namespaces that have an object of type T, and the namespaces with the
+// label for it: pods may be marked there without an object. The scheme knows the kind, and live reads the server.
 func Marked[T any, P fastclient.Object[T]](cached cache.Cache, scheme *runtime.Scheme, live client.Reader, label marks.Label) Source {
 	reader := fastclient.NewReader(cached, scheme, fastclient.Options{})
 	m := &marked{cache: cached, kind: P(new(T)), label: label, list: func(ctx context.Context) (namespaces []string, err error) {
@@ -64,7 +63,7 @@ func (m *marked) namespaces(ctx context.Context, add func(string)) ([]string, er
 	return found, nil
 }
 
-// follow adds what comes to the cache, once.
+// follow adds the namespaces that the cache receives. It registers for them once.
 func (m *marked) follow(ctx context.Context, add func(string)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

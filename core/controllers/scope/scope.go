@@ -18,7 +18,7 @@ import (
 // NewInformer makes an informer, as cache.Options.NewInformer does.
 type NewInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
-// Source is what a scope reads.
+// Source has the functions that a scope reads with.
 type Source struct {
 	// Namespaces waits until it is known which namespaces matter, and returns them. It calls add with each that begins to
 	// matter later, in any order, and maybe twice.
@@ -28,7 +28,7 @@ type Source struct {
 	List func(ctx context.Context, namespace, version string) (*corev1.PodList, error)
 }
 
-// Scope is the set of namespaces whose pods are cached. It is safe for concurrent use.
+// Scope is the set of namespaces with cached pods. It is safe for concurrent use.
 type Scope struct {
 	mu     sync.Mutex
 	clock  clock.Clock
@@ -50,14 +50,14 @@ func New(c clock.Clock) *Scope {
 	return &Scope{clock: c, open: map[string]*delivery{}, asked: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// From sets what the scope reads. Call it before the cache starts.
+// From sets the source of the scope. Call it before the cache starts.
 func (s *Scope) From(source Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.source = source
 }
 
-// Limit returns what makes informers, of which those of pods have no others than those of the scope.
+// Limit returns the function that makes informers. Informers of pods have only the pods of the scope.
 func (s *Scope) Limit(inner NewInformer) NewInformer {
 	return func(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		if _, ok := example.(*corev1.Pod); !ok {
@@ -71,7 +71,7 @@ func (s *Scope) Limit(inner NewInformer) NewInformer {
 	}
 }
 
-// limitedInformer is an informer whose store says what it keeps.
+// limitedInformer is an informer with a store that reports which objects it keeps.
 type limitedInformer struct {
 	toolscache.SharedIndexInformer
 
@@ -132,7 +132,8 @@ func (s *Scope) Complete(namespace string) bool {
 	return true
 }
 
-// prune forgets of all namespaces what the store shows: nobody may ask whether they are complete.
+// prune forgets the missing pods that the store shows, for all namespaces. Complete does the same, but may never be
+// called.
 func (s *Scope) prune() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +153,8 @@ func (s *Scope) shows(key, version string) bool {
 	return err == nil && order >= 0
 }
 
-// reopen begins anew with the namespaces that matter: what the server lists next is all that the cache will have. Until then
-// it has what it had.
+// reopen begins again with the namespaces that matter: the next list of the server has all objects that the cache will
+// have. Until then the cache stays as it is.
 func (s *Scope) reopen(namespaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +175,7 @@ func (s *Scope) reopen(namespaces []string) {
 	clear(s.asked)
 }
 
-// listed says that all pods of the open namespaces have been handed over.
+// listed records that all pods of the open namespaces have been handed over.
 func (s *Scope) listed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +184,7 @@ func (s *Scope) listed() {
 	}
 }
 
-// passes reports whether what happens to the pod is passed on.
+// passes reports whether events of the pod are passed on.
 func (s *Scope) passes(pod *corev1.Pod, deleted bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +210,7 @@ func (s *Scope) next() (string, bool) {
 	return "", false
 }
 
-// opened says that the pods of the namespace have been handed over.
+// opened records that the pods of the namespace have been handed over.
 func (s *Scope) opened(namespace string, pods []corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func (s *Scope) opened(namespace string, pods []corev1.Pod) {
 
 func keyOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// close has a namespace handed over again whose pods were not all.
+// close has a namespace handed over again after only some of its pods were.
 func (s *Scope) close(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ type lister struct {
 	version string // that the watch has reached
 }
 
-// IsWatchListSemanticsUnSupported says of a client that it cannot list in a watch.
+// IsWatchListSemanticsUnSupported marks a client that cannot list in a watch.
 func (l *lister) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.from)
 }
@@ -67,7 +67,7 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	return pods, nil
 }
 
-// begin has the next list or watch tell of the namespaces that matter now.
+// begin makes the next list or watch cover the namespaces that matter now.
 func (l *lister) begin(ctx context.Context) error {
 	namespaces, err := l.scope.source.Namespaces(ctx, l.scope.Add)
 	if err != nil {
@@ -143,8 +143,8 @@ func (p *pump) run(ctx context.Context) {
 	}
 }
 
-// pass passes an event on, and returns false when nobody wants any more. Of what happens elsewhere it passes on the version
-// alone: the cache is as new as the server's events are.
+// pass passes an event on, and returns false when the receiver has stopped. Of events in other namespaces it passes on
+// the version alone: the cache is as new as the server's events are.
 func (p *pump) pass(e watch.Event) bool {
 	pod, ok := e.Object.(*corev1.Pod)
 	ends, begun := false, p.reached() != ""
@@ -160,7 +160,7 @@ func (p *pump) pass(e watch.Event) bool {
 	default:
 		e = bookmark(pod.ResourceVersion)
 	}
-	version := pod.ResourceVersion // the receiver drops what it does not need of the object
+	version := pod.ResourceVersion // the receiver drops fields of the object that it does not need
 	if !p.send(e) {
 		return false
 	}
@@ -186,8 +186,8 @@ func bookmark(version string) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}}
 }
 
-// openAll hands over the pods of the namespaces that were added. It returns a channel that says when to try again, nil if
-// that is not needed, and false when the watch has ended.
+// openAll hands over the pods of the namespaces that were added. It returns a channel that signals when to try again, nil
+// if that is not needed, and false when the watch has ended.
 func (p *pump) openAll(ctx context.Context) (again <-chan time.Time, goOn bool) {
 	version := p.reached()
 	for version != "" {

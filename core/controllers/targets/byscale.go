@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Caches reports whether objects of the kind are read from a cache, which tells of their changes.
+// Caches reports whether objects of the kind are read from a cache, which reports their changes.
 func (r *Reader) Caches(kind schema.GroupKind) bool {
 	_, cached := r.kinds.cached.Load(kind)
 	return cached
@@ -25,8 +25,8 @@ func (r *Reader) IsClusterScoped(kind schema.GroupKind) bool {
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }
 
-// findByScale returns what the scale of an object says of it, at most ten seconds ago: its name, its UID and how many pods it
-// wants. It returns the error denied where that cannot be had.
+// findByScale returns the name, the UID and the wanted pods of an object from its scale, as read at most ten seconds ago.
+// It returns the error denied if the scale is not available.
 func (r *Reader) findByScale(ctx context.Context, id identity, denied error) (*metav1.PartialObjectMetadata, error) {
 	mapping, err := r.options.Mapper.RESTMapping(id.kind)
 	if err != nil || mapping.Scope.Name() == meta.RESTScopeNameRoot || !r.hasScale(id.kind, mapping) {

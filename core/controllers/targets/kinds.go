@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 )
 
-// kinds are the kinds whose metadata is cached, in the version that the server prefers.
+// kinds are the kinds with cached metadata, in the version that the server prefers.
 type kinds struct {
 	options  Options
 	cached   sync.Map                  // schema.GroupKind to *meta.RESTMapping
@@ -28,7 +28,7 @@ func newKinds(o Options) *kinds {
 	return &kinds{options: o, failed: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock)}
 }
 
-// get returns the mapping of a kind whose cache has synced. The first call starts to cache the kind.
+// get returns the mapping of a kind after its cache has synced. The first call starts to cache the kind.
 func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMapping, error) {
 	if mapping, ok := k.cached.Load(kind); ok {
 		return mapping.(*meta.RESTMapping), nil
@@ -53,7 +53,8 @@ func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMappi
 	return mapping, err
 }
 
-// leave has a kind left alone that may not be listed and that nobody lacks. Each question counts as a missing permission.
+// leave stops the attempts to list a kind for leftInterval: they are forbidden, and its scales are enough. Each attempt
+// counts as a missing permission.
 func (k *kinds) leave(kind schema.GroupKind, denied error) {
 	if err, ok := k.failed.Get(kind); ok {
 		denied = err.(error)

@@ -76,8 +76,8 @@ func (r *Reader) Owners(ctx context.Context, namespace string, object metav1.Obj
 	}
 }
 
-// find reads the cache, and asks the server once for what is not there: an owner is often younger than what the cache
-// has seen.
+// find reads the cache, and asks the server once for an object that is not there: an owner is often younger than the last
+// event of the cache.
 func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMetadata, error) {
 	mapping, err := r.kinds.get(ctx, id.kind)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMe
 	object := metadataOf(mapping)
 	err = r.options.Cache.Get(ctx, id.name, object, client.UnsafeDisableDeepCopyOption(true))
 	if err == nil && (id.uid == "" || id.uid == object.UID) {
-		r.recent.Remove(id) // once the cache has it, the cache will tell when it goes
+		r.recent.Remove(id) // once the cache has it, the cache reports its deletion
 		return object, nil
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

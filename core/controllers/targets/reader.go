@@ -23,7 +23,7 @@ const (
 	answerTimeout = 2 * time.Second
 	// retryInterval is how long an error is cached.
 	retryInterval = 10 * time.Second
-	// leftInterval is how long a kind is not asked for whose scales say enough.
+	// leftInterval is how long a kind is not asked for if its scales are enough.
 	leftInterval = time.Hour
 	// youngTTL is how long an object is cached that only the server has: it may go before the cache has seen it.
 	youngTTL = time.Second
@@ -52,8 +52,8 @@ type Options struct {
 	Republishes func(schema.GroupKind) bool
 	// RepublishPause is the shortest time between two such questions about one workload.
 	RepublishPause time.Duration
-	// ByScale has objects of a kind that may not be listed and watched found by their scale subresources, which say their
-	// names, UIDs and replicas, and nothing else: neither owners nor that they are being deleted.
+	// ByScale finds objects of a kind that may not be listed and watched by their scale subresources. These show only the
+	// names, UIDs and replicas of the objects: neither owners nor that they are being deleted.
 	ByScale bool
 	Clock   clock.PassiveClock
 }
@@ -68,7 +68,7 @@ type Reader struct {
 	scales   dynamic.Interface // not scale.ScalesGetter, for which apps.example.com may be apps: it maps groups by their prefix
 	served   discovery.ServerResourcesInterface
 	kinds    *kinds
-	recent   *utilcache.LRUExpireCache // identity to what the server said of an object that the cache does not have
+	recent   *utilcache.LRUExpireCache // identity to the server's answer about an object that the cache does not have
 	replicas *lru.Cache                // types.UID to *remembered
 	scaled   *utilcache.LRUExpireCache // schema.GroupKind to whether it has a scale
 	unscaled *utilcache.LRUExpireCache // types.UID to counted
@@ -97,7 +97,7 @@ func New(o Options) (*Reader, error) {
 }
 
 // ask runs the question once for all concurrent callers with the same key, and stops waiting when answerTimeout or ctx
-// ends. The question itself then goes on for the other callers.
+// ends. The question itself then continues for the other callers.
 func ask[T any](ctx context.Context, group *singleflight.Group, key string, question func(context.Context) (T, error)) (T, error) {
 	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

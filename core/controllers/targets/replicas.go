@@ -21,7 +21,7 @@ import (
 // ErrNoScale means that a kind has no scale subresource, so that the wanted replicas of its objects are unknown.
 var ErrNoScale = errors.New("the kind has no scale subresource")
 
-// Replicas is what the scale subresource of a workload contains.
+// Replicas is the content of the scale subresource of a workload.
 type Replicas struct {
 	// Spec is how many pods the workload wants.
 	Spec int32
@@ -41,8 +41,8 @@ type remembered struct {
 }
 
 // Replicas returns the replicas of a workload that Get or Owners returned. For a Job, which has no scale subresource,
-// it is spec.parallelism. Spec and Selector follow each edit that the cache has seen; where Options.Republishes says so,
-// all of it follows each version that the cache has seen.
+// it is spec.parallelism. Spec and Selector follow each edit that the cache has seen; if Options.Republishes returns
+// true, all of it follows each version that the cache has seen.
 func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (Replicas, error) {
 	known := r.remembered(workload)
 	if known != nil && r.options.Clock.Now().Before(known.until) && !r.isRepublished(known, workload) {
@@ -77,7 +77,7 @@ func (r *Reader) remembered(workload *metav1.PartialObjectMetadata) *remembered 
 	return nil
 }
 
-// isRepublished reports whether the workload may say something else than what is remembered, and can be asked again.
+// isRepublished reports whether the workload may have other values than the remembered ones, and can be asked again.
 func (r *Reader) isRepublished(known *remembered, workload *metav1.PartialObjectMetadata) bool {
 	republishes := r.options.Republishes
 	return republishes != nil && known.version != workload.ResourceVersion && republishes(workload.GroupVersionKind().GroupKind()) &&
@@ -109,8 +109,9 @@ func (r *Reader) askReplicas(ctx context.Context, workload *metav1.PartialObject
 	return replicasOf(scale), nil
 }
 
-// hasScale reports whether a kind has a scale subresource, as discovery said a while ago at most. The subresource itself
-// would not tell: without one the answer is that the operator may not get it. If discovery fails it returns true.
+// hasScale reports whether a kind has a scale subresource, as discovery reported a while ago at most. The subresource
+// itself would not show it: without one the answer is that the operator may not get it. If discovery fails it returns
+// true.
 func (r *Reader) hasScale(kind schema.GroupKind, mapping *meta.RESTMapping) bool {
 	if has, known := r.scaled.Get(kind); known {
 		return has.(bool)

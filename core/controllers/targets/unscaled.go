@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// wanted are the fields in which objects without a scale subresource say how many pods they want; the first one counts.
+// wanted are the fields with the number of wanted pods in objects without a scale subresource; the first one counts.
 // DaemonSets learn the number from nodes, so that it changes without an edit.
 func wanted() [][]string {
 	return [][]string{{"status", "desiredNumberScheduled"}, {"spec", "replicas"}, {"spec", "parallelism"}}

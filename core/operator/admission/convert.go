@@ -18,10 +18,10 @@ import (
 const ConvertPath = "/convert"
 
 // Converting answers conversion requests. The function converts the JSON of one object to an apiVersion, such as
-// apps.kruise.io/v1beta1. It works on bytes, so that a kind can keep what its versions share as it was written: a round
-// trip through Go types rewrites embedded pod templates, and users' tools would see differences that nobody made. Kinds
-// without such parts pass Kind.Convert. A panic fails the conversion, and a request of more than maxConversion bytes is
-// answered with status 413.
+// apps.kruise.io/v1beta1. It works on bytes, so that a kind can keep the parts that its versions share as they were
+// written: a round trip through Go types rewrites embedded pod templates, and users' tools would see differences that no
+// user made. Kinds without such parts pass Kind.Convert. A panic fails the conversion, and a request of more than
+// maxConversion bytes is answered with status 413.
 func Converting(convert func(raw []byte, apiVersion string) ([]byte, error)) http.Handler {
 	return newLimit(maxConversion, maxConversion, maxConversions).Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review apiextensionsv1.ConversionReview

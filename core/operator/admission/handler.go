@@ -96,8 +96,8 @@ func (k Kind[H]) Defaulting(defaults func(ctx context.Context, req Request[H]) e
 	})
 }
 
-// Mutating answers mutating requests by running the rules, which may change req.New, and returns what they changed as a
-// patch for the version sent. Findings and errors are answered as by Validating. Deletions are allowed.
+// Mutating answers mutating requests by running the rules, which may change req.New, and returns their changes as a patch
+// for the version sent. Findings and errors are answered as by Validating. Deletions are allowed.
 func (k Kind[H]) Mutating(mutate func(ctx context.Context, req Request[H]) (Findings, error)) Handler {
 	return newMainHandler(func(ctx context.Context, raw webhook.Request) webhook.Response {
 		if raw.Operation == admissionv1.Delete {
@@ -134,7 +134,7 @@ func (k Kind[H]) Mutating(mutate func(ctx context.Context, req Request[H]) (Find
 // paths of the version sent. An error that carries an API status is answered with that status: one of
 // apierrors.NewForbidden with 403, one of apierrors.NewTooManyRequests with 429, and without Retry-After if it names 0
 // seconds, so that clients do not repeat the request by themselves. Any other error and a panic are answered with 500.
-// Warnings are part of each answer but that of a panic.
+// Warnings are part of each answer except the answer to a panic.
 func (k Kind[H]) Validating(validate func(ctx context.Context, req Request[H]) (Findings, error)) Handler {
 	return newMainHandler(func(ctx context.Context, raw webhook.Request) webhook.Response {
 		req, version, err := k.newRequest(raw)
@@ -146,7 +146,7 @@ func (k Kind[H]) Validating(validate func(ctx context.Context, req Request[H]) (
 	})
 }
 
-// answer returns the response to what rules found, without a patch.
+// answer returns the response to the findings of rules, without a patch.
 func (k Kind[H]) answer(name string, version Version[H], found Findings, err error) webhook.Response {
 	response := webhook.Allowed("")
 	switch {

@@ -22,8 +22,8 @@ const (
 	// maxReviews is the size in bytes of all admission requests that are handled at the same time, and maxConversions of all
 	// conversions.
 	maxReviews, maxConversions = 64 << 20, 96 << 20
-	// shareOfReviews is the size in bytes of all admission requests of one address that are handled at the same time. That of
-	// conversions is one of the largest.
+	// shareOfReviews is the size in bytes of all admission requests of one address that are handled at the same time. The
+	// share of conversions is the size of one largest request.
 	shareOfReviews = maxReviews / 2
 
 	// portion is how many bytes of a request are counted, and read, at a time.
@@ -41,7 +41,8 @@ const (
 func QueryLimiter() *rate.Limiter { return rate.NewLimiter(questionsPerSecond, questionsAtOnce) }
 
 // Limit bounds the size of requests: of one, of all of one address, and of all that are handled at the same time. Bytes
-// count as they arrive, so that a client takes away from others what it has sent, and not what it has announced.
+// count as they arrive, so that a client takes away from others only the bytes that it has sent, even if it has announced
+// more.
 type Limit struct {
 	one  int64
 	room *room
@@ -50,12 +51,12 @@ type Limit struct {
 // Reviews returns the limit of a server that answers admission requests.
 func Reviews() Limit { return newLimit(maxReview, shareOfReviews, maxReviews) }
 
-// newLimit returns a limit in bytes for one request, for those of one address and for all together. Each is at least as
-// large as the one before.
+// newLimit returns a limit in bytes for one request, for all requests of one address and for all together. Each is at
+// least as large as the one before.
 func newLimit(one, share, all int64) Limit { return Limit{one: one, room: newRoom(share, all)} }
 
-// Handle refuses bodies that are too large with status 413 and reads the others into memory. A request waits while
-// others use up the limit for all, or those of its address their share.
+// Handle refuses bodies that are too large with status 413 and reads the others into memory. A request waits while others
+// use up the limit for all, or others of its address use up their share.
 func (l Limit) Handle(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := r.ContentLength

@@ -18,7 +18,7 @@ import (
 // loses cancels out: fields that this program does not know, zero values that Go encodes and people do not write, and
 // marks that a conversion leaves. Only real changes are applied to the bytes.
 //
-// Only what differs is decoded, level by level: most of a pod is unchanged.
+// Only differences are decoded, level by level: most of a pod is unchanged.
 func newPatch(sent, before, after []byte) ([]jsonpatch.Operation, error) {
 	var p patch
 	p.transplant("", sent, before, after)

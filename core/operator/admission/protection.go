@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 )
 
-// RefuseDeletion returns an error for a workload whose label protects it from deletion, with the text that users match
-// on. It is nil for one that may be deleted, or is being deleted already.
+// RefuseDeletion returns an error for a workload with a label that protects it from deletion, with the text that users
+// match on. It is nil for one that may be deleted, or is being deleted already.
 func RefuseDeletion(resource schema.GroupResource, workload metav1.Object, replicas int32) error {
 	protection := workload.GetLabels()[contract.DeleteProtectionLabel]
 	reason := fmt.Sprintf("forbidden by ResourcesProtectionDeletion for %s=%s", contract.DeleteProtectionLabel, protection)

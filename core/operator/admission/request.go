@@ -23,7 +23,7 @@ type Request[H client.Object] struct {
 	New, Old H
 	// Version is the version that the client used, such as v1alpha1.
 	Version string
-	// Object and OldObject are the bytes as sent, in that version. Nobody may change them.
+	// Object and OldObject are the bytes as sent, in that version. They must not be changed.
 	Object, OldObject []byte
 	// Namespace of the request, which new objects need not name, and name of the object, which may be empty while it
 	// waits for a generated one.
@@ -33,9 +33,9 @@ type Request[H client.Object] struct {
 	User   authenticationv1.UserInfo
 }
 
-// Findings are what rules found in a request.
+// Findings are the errors and warnings of rules about a request.
 type Findings struct {
-	// Errors deny the request with status 422, all of them at once. Paths are those of the hub.
+	// Errors deny the request with status 422, all of them at once. Paths are paths of the hub version.
 	Errors field.ErrorList
 	// Warnings are shown to the user whether the object is refused or not.
 	Warnings []string

@@ -20,7 +20,7 @@ type room struct {
 // guest is a request that takes bytes.
 type guest struct {
 	address    string
-	size, held int64 // what it may need, what it has
+	size, held int64 // the bytes that it may need, the bytes that it has
 }
 
 func newRoom(share, all int64) *room {
@@ -36,7 +36,7 @@ func (r *room) enter(address string, size int64) *guest {
 	return g
 }
 
-// leave gives back what the request has.
+// leave gives back the bytes of the request.
 func (r *room) leave(g *guest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *room) take(ctx context.Context, g *guest, held int64) error {
 	}
 }
 
-// try gives the request the bytes if that is safe, or returns what is closed when it should try again.
+// try gives the request the bytes if that is safe, or returns a channel that is closed when it should try again.
 func (r *room) try(g *guest, held int64) (freed <-chan struct{}, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,10 +76,10 @@ func (r *room) try(g *guest, held int64) (freed <-chan struct{}, ok bool) {
 	return nil, true
 }
 
-// isSafe reports whether all requests can get what they may need, one after the other.
+// isSafe reports whether all requests can get the bytes that they may need, one after the other.
 func (r *room) isSafe() bool {
 	var waiting []*guest
-	free, shares := r.all, map[string]int64{} // what is left of all, what addresses have
+	free, shares := r.all, map[string]int64{} // the bytes that are left of all, the bytes that addresses have
 	for g := range r.guests {
 		if g.held == 0 {
 			continue // it has nothing that others wait for

@@ -23,7 +23,7 @@ const (
 	caLife      = 3650 * day
 	servingLife = 365 * day
 
-	// backdate lets a certificate be valid for API servers whose clock is a little behind ours.
+	// backdate lets a certificate be valid for API servers with a clock that is a little behind ours.
 	backdate = 5 * time.Minute
 
 	caCommonName = "webhook-cert-ca"
@@ -148,7 +148,7 @@ func (a Authority) canServe(content Content, now time.Time) error {
 	return a.verify(pair, content.Bundle(), now)
 }
 
-// verify does what a client does that trusts the bundle.
+// verify makes the checks of a client that trusts the bundle.
 func (a Authority) verify(serving tls.Certificate, bundle []byte, now time.Time) error {
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)

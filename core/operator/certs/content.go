@@ -30,7 +30,7 @@ type Pair struct {
 
 func (p Pair) empty() bool { return len(p.Certificate) == 0 && len(p.Key) == 0 }
 
-// Content is what the Secret holds.
+// Content is the content of the Secret.
 type Content struct {
 	// CA signs the serving certificate.
 	CA Pair
@@ -61,7 +61,7 @@ func readContent(data map[string][]byte) Content {
 	}
 }
 
-// readExternal reads the content from a Secret that somebody else maintains: ca.crt, tls.crt and tls.key.
+// readExternal reads the content from a Secret that is maintained externally: ca.crt, tls.crt and tls.key.
 func readExternal(data map[string][]byte) Content {
 	return Content{
 		CA:      Pair{Certificate: data[externalCAKey]},
@@ -91,7 +91,7 @@ func (c Content) Data(present map[string][]byte) map[string][]byte {
 	return data
 }
 
-// Bundle returns all trusted CA certificates in PEM: what belongs in caBundle.
+// Bundle returns all trusted CA certificates in PEM: the value of caBundle.
 func (c Content) Bundle() []byte {
 	var bundle bytes.Buffer
 	for _, certificate := range [][]byte{c.CA.Certificate, c.Next.Certificate, c.Previous} {

@@ -31,8 +31,8 @@ const (
 	// Retries are fast at first, because at a first start the other replicas do the same work.
 	firstRetry, slowestRetry = 20 * time.Millisecond, 10 * time.Second
 
-	// If somebody overwrites bundles in a loop, they are restored at once, but not without limit: this many writes at
-	// once, and this many a second after that.
+	// If another client overwrites bundles in a loop, they are restored at once, but not without limit: this many writes
+	// at once, and this many a second after that.
 	writeBurst, writeRate = 30, 1
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 	// CRDs are the names of definitions to keep up to date if this server is their conversion webhook; they may be
 	// created later.
 	CRDs []string
-	// External means that somebody else maintains the Secret with the certificates; bundles are only checked.
+	// External means that the Secret with the certificates is maintained externally; bundles are only checked.
 	External bool
 	Clock    clock.WithTicker
 	// Random is the source of randomness for keys and serial numbers.
@@ -210,7 +210,7 @@ func (c *Controller) pass(ctx context.Context) error {
 	return c.apply(ctx, seen)
 }
 
-// observation is what one pass read from the cluster.
+// observation is the state that one pass read from the cluster.
 type observation struct {
 	secret  *corev1.Secret // nil when there is none
 	targets []client.Object
@@ -274,7 +274,7 @@ func (c *Controller) apply(ctx context.Context, seen observation) error {
 			return err
 		}
 	}
-	var failed error // a target that cannot be written now holds up no other
+	var failed error // a target that cannot be written now delays no other
 	for _, target := range seen.targets {
 		failed = errors.Join(failed, c.publish(ctx, target, plan.Content.Bundle()))
 	}
@@ -285,7 +285,7 @@ func (c *Controller) apply(ctx context.Context, seen observation) error {
 }
 
 // store writes the Secret in the version that the plan was made from. If another replica was faster it is an error: the
-// retry reads what that one wrote.
+// retry reads the Secret of that replica.
 func (c *Controller) store(ctx context.Context, secret *corev1.Secret, plan Plan) error {
 	c.writes.WithLabelValues("Secret").Inc()
 	c.options.Log.Info("Write certificates", "secret", c.secret.key, "reason", plan.Reason)
@@ -334,8 +334,8 @@ func (c *Controller) serve(content Content) error {
 	return c.source.serve(content)
 }
 
-// follow serves external certificates and checks that all targets trust them. Somebody else writes the targets later than the
-// Secret: until all of them trust a new certificate, the one before is served, as long as it is valid.
+// follow serves external certificates and checks that all targets trust them. Another client writes the targets later
+// than the Secret: until all of them trust a new certificate, the one before is served, as long as it is valid.
 func (c *Controller) follow(seen observation) error {
 	if seen.secret == nil {
 		return fmt.Errorf("not found Secret %s with external certificates", c.secret.key)

@@ -2,11 +2,11 @@
 //
 // A CA and a serving certificate live in one Secret, so that all replicas use the same; the CA's certificate is
 // published where the API server looks for it: the caBundle of webhook configurations and of the conversion section of
-// CRDs. What others overwrite or delete is restored at once.
+// CRDs. A bundle or a Secret that others overwrite or delete is restored at once.
 //
 // It works as all controllers do: the Secret, the bundles and the time are a Snapshot; Authority.Plan decides and
 // writes nothing; the Controller carries out the plan. A new CA is trusted everywhere before it signs, and an old one
-// stays trusted until nobody uses it any more, so that no call fails meanwhile:
+// stays trusted until no replica uses it any more, so that no call fails in between:
 //
 //	Secret   trusted (bundle)      serving certificate signed by
 //	  |      old                   old

@@ -61,8 +61,8 @@ func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return conversion != nil && conversion.Strategy == apiextensionsv1.WebhookConverter && conversion.Webhook != nil
 }
 
-// convertedByOthers reports whether an object is a CRD that another Service converts, as that of an operator whose kinds
-// have not changed hands yet: its clients trust that one's CA.
+// convertedByOthers reports whether an object is a CRD that another Service converts, such as the CRD of an operator that
+// still owns its kinds: the clients of that Service trust its own CA.
 func (s Settings) convertedByOthers(object client.Object) bool {
 	crd, ok := object.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok || !converts(crd) || crd.Spec.Conversion.Webhook.ClientConfig == nil {
@@ -93,7 +93,7 @@ func injection(object client.Object, bundle []byte) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// checkExternal returns an error if an object lacks the bundle, which somebody else maintains.
+// checkExternal returns an error if an object lacks the bundle, which is maintained externally.
 func checkExternal(object client.Object, bundle []byte) error {
 	bundle = bytes.TrimSpace(bundle)
 	for _, reference := range references(object) {
@@ -111,7 +111,7 @@ func checkExternal(object client.Object, bundle []byte) error {
 	return nil
 }
 
-// kindOf returns the kind of an object whose type meta may be empty.
+// kindOf returns the kind of an object, even if its type meta is empty.
 func kindOf(object client.Object) string {
 	switch object.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// newWrites returns the counter of the controller's writes: if it grows all the time, somebody else overwrites them.
+// newWrites returns the counter of the controller's writes: if it grows all the time, another client overwrites them.
 func newWrites() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_webhook_certificate_writes_total",

@@ -24,9 +24,9 @@ type Snapshot struct {
 	Published bool
 }
 
-// Plan is what to do.
+// Plan is the decision of one pass about the certificates.
 type Plan struct {
-	// Content is what to publish, and then to serve.
+	// Content is the content to publish, and then to serve.
 	Content Content
 	// Write means that Content has to be stored in the Secret first.
 	Write bool
@@ -53,7 +53,7 @@ func steps() []step {
 	}
 }
 
-// Plan decides what the Secret should hold. It is a pure function except for the randomness of new keys.
+// Plan decides the content of the Secret. It is a pure function except for the randomness of new keys.
 func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 	content, reason, err := a.base(snapshot)
 	if err != nil {
@@ -73,8 +73,9 @@ func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 	return Plan{Content: content}, nil
 }
 
-// base returns the content to start from: the stored content if it is usable; otherwise, with a reason, what this
-// replica remembers with a new CA in preparation, so that a lost Secret interrupts nothing; otherwise everything new.
+// base returns the content to start from: the stored content if it is usable; otherwise, with a reason, the content that
+// this replica remembers with a new CA in preparation, so that a lost Secret interrupts nothing; otherwise everything
+// new.
 func (a Authority) base(snapshot Snapshot) (Content, string, error) {
 	reason := "the Secret is missing"
 	if snapshot.Stored != nil {
@@ -104,7 +105,7 @@ func (a Authority) usable(content Content, now time.Time) bool {
 	return a.canSign(content.CA, now) == nil || a.canServe(content, now) == nil
 }
 
-// contentState is valid content with what the conditions of steps need.
+// contentState is valid content with the values that the conditions of steps need.
 type contentState struct {
 	content   Content
 	now       time.Time

@@ -14,8 +14,8 @@ type Settings struct {
 	Namespace string
 	// SecretName is the Secret with the certificates, ServiceName the Service that the API server calls.
 	SecretName, ServiceName string
-	// Host replaces the Service if the API server reaches the operator by URL. Whoever installs the operator has to set
-	// the URLs in configurations and CRDs.
+	// Host replaces the Service if the API server reaches the operator by URL. You have to set the URLs in configurations
+	// and CRDs when you install the operator.
 	Host string
 	// Port is the port of the webhook server.
 	Port int
@@ -78,7 +78,7 @@ func parseAge(value string) (time.Duration, bool) {
 	return 0, false
 }
 
-// Names returns the names that the serving certificate is made for: that of the Service or the host first, then
+// Names returns the names that the serving certificate is made for: the name of the Service or the host first, then
 // localhost for the operator's own health check.
 func (s Settings) Names() []string {
 	name := s.ServiceName + "." + s.Namespace + ".svc"

@@ -103,7 +103,7 @@ func (w watched) start(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// trim drops what this package does not read; the schema of a CRD is large.
+// trim drops fields that this package does not read; the schema of a CRD is large.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

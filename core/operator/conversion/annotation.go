@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AcceptLossAnnotation set to "true" by a user allows an update through an older version to remove what that version
-// cannot express.
+// AcceptLossAnnotation set to "true" by a user allows an update through an older version to remove fields that the older
+// version cannot express.
 const AcceptLossAnnotation = "apps.kruise.io/accept-v1alpha1-loss"
 
 // PutAnnotation stores the value, which an older version has no field for, as JSON in an annotation of that version.
@@ -35,7 +35,7 @@ func TakeAnnotation(meta *metav1.ObjectMeta, annotation string, value any) {
 	_ = json.Unmarshal([]byte(text), value)
 }
 
-// PutAnnotationIn is PutAnnotation for a decoded object, whose metadata it copies.
+// PutAnnotationIn is PutAnnotation for a decoded object. It copies the metadata of the object.
 func PutAnnotationIn(object Object, annotation string, value any) error {
 	text, err := textOf(annotation, value)
 	if err != nil {
@@ -56,7 +56,7 @@ func AnnotationIn(object Object, annotation string) (string, bool) {
 	return text, ok
 }
 
-// RemoveAnnotationFrom removes an annotation of a decoded object, whose metadata it copies.
+// RemoveAnnotationFrom removes an annotation of a decoded object. It copies the metadata of the object.
 func RemoveAnnotationFrom(object Object, annotation string) {
 	annotations := WithMembers(Member(object, "metadata", "annotations"), nil, annotation)
 	if len(annotations) == 0 {
@@ -79,7 +79,7 @@ func textOf(annotation string, value any) (string, error) {
 	return string(text), nil
 }
 
-// AcceptsLoss reports whether the user allows an update through an older version to remove what it cannot express.
+// AcceptsLoss reports whether the user allows an update through an older version to remove fields that it cannot express.
 func AcceptsLoss(object metav1.Object) bool {
 	return object.GetAnnotations()[AcceptLossAnnotation] == "true"
 }

@@ -12,7 +12,7 @@ import (
 // Object is decoded JSON.
 type Object = map[string]any
 
-// Versions are the two versions of a kind whose conversion is written for JSON.
+// Versions are the two versions of a kind with a conversion that is written for JSON.
 type Versions struct {
 	// Hub and Spoke are apiVersions, such as apps.kruise.io/v1beta1.
 	Hub, Spoke string
@@ -61,7 +61,7 @@ func ViaTypes[S, D any](src Object, convert func(*S, *D) error) (Object, error) 
 	return out, recode(to, &out)
 }
 
-// ViaJSON converts types with a conversion of decoded JSON: the opposite of ViaTypes, for kinds whose conversion is
+// ViaJSON converts types with a conversion of decoded JSON: the opposite of ViaTypes, for kinds with a conversion that is
 // written for JSON.
 func ViaJSON(src, dst any, convert func(Object) (Object, error)) error {
 	var tree Object
@@ -87,7 +87,8 @@ func recode(from, to any) error {
 	return nil
 }
 
-// WithMembers returns a copy of base whose named members are those of other, or absent as there. Both may be nil.
+// WithMembers returns a copy of base with the named members of other, or without them if other lacks them. Both may be
+// nil.
 func WithMembers(base, other Object, names ...string) Object {
 	out := Object{}
 	maps.Copy(out, base)

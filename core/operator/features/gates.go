@@ -47,7 +47,7 @@ const (
 	PreparingUpdateAsUpdate Name = "PreparingUpdateAsUpdate"
 	// ForceDeleteTimeoutExpectationGate releases expectations that were never observed.
 	ForceDeleteTimeoutExpectationGate Name = "ForceDeleteTimeoutExpectationGate"
-	// KruisePodReadinessGate adds the readiness gate to all pods, not only to those of our workloads.
+	// KruisePodReadinessGate adds the readiness gate to all pods, not only to the pods of our workloads.
 	KruisePodReadinessGate Name = "KruisePodReadinessGate"
 	// PreDownloadImageForInPlaceUpdate pulls images on the nodes before an in-place update.
 	PreDownloadImageForInPlaceUpdate Name = "PreDownloadImageForInPlaceUpdate"
@@ -61,7 +61,7 @@ const (
 	DaemonSetPruneIneligibleNodes Name = "DaemonSetPruneIneligibleNodes"
 	// ResourcesDeletionProtection refuses the deletion of protected objects.
 	ResourcesDeletionProtection Name = "ResourcesDeletionProtection"
-	// DeletionProtectionForCRDCascadingGate protects CRDs whose objects still exist.
+	// DeletionProtectionForCRDCascadingGate protects CRDs while their objects exist.
 	DeletionProtectionForCRDCascadingGate Name = "DeletionProtectionForCRDCascadingGate"
 	// TemplateNoDefaults disables the defaulting of pod templates.
 	TemplateNoDefaults Name = "TemplateNoDefaults"
@@ -84,7 +84,7 @@ const (
 )
 
 // defaults returns the table of all feature gates. Those that are on count as beta and those that are off as alpha, so
-// that AllBeta and AllAlpha mean what a reader of the table expects.
+// that AllBeta and AllAlpha have the meaning that a reader of the table expects.
 func defaults() map[Name]featuregate.FeatureSpec {
 	on := featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
 	off := featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
@@ -107,10 +107,10 @@ func defaults() map[Name]featuregate.FeatureSpec {
 
 		CloneSetShortHash:                         off,
 		CloneSetPartitionRollback:                 off,
-		CloneSetEventHandlerOptimization:          off, // read by nobody: the optimization is always on
+		CloneSetEventHandlerOptimization:          off, // unused: the optimization is always on
 		RecreatePodWhenChangeVCTInCloneSetGate:    off,
 		PreparingUpdateAsUpdate:                   off,
-		ForceDeleteTimeoutExpectationGate:         off, // read by nobody: there are no such expectations
+		ForceDeleteTimeoutExpectationGate:         off, // unused: there are no such expectations
 		KruisePodReadinessGate:                    off,
 		PreDownloadImageForInPlaceUpdate:          off,
 		PreDownloadImageForDaemonSetUpdate:        off,

@@ -29,7 +29,7 @@ func (s Set) Enabled(name Name) bool {
 }
 
 // With returns a copy of the set in which one feature gate has the given value. It is for tests and for feature gates
-// that depend on what the cluster serves.
+// that depend on the kinds that the cluster serves.
 func (s Set) With(name Name, enabled bool) Set {
 	copied := maps.Clone(s.enabled)
 	if copied == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 )
 
-// Environment is what webhooks and controllers of an operator are created with.
+// Environment is the input for the creation of an operator's webhooks and controllers.
 type Environment struct {
 	Feature string
 	Options Options

@@ -17,14 +17,15 @@ import (
 const (
 	// fillTimeout is how long a replica that has started is not ready because of its caches.
 	fillTimeout = time.Minute
-	// fillPause is the time between two looks whether webhooks know what they need.
+	// fillPause is the time between two looks whether webhooks have the data that they need.
 	fillPause = 100 * time.Millisecond
 )
 
-// AwaitKnown returns when webhooks know what they need about each stored object of a kind, which list is for. It asks the server for
-// the objects, waits until their cache and those of the other kinds are filled, and then asks known about each of them, again and
-// again, until there is no error. An object that has gone meanwhile need not be known. AwaitKnown returns an error at once if it
-// cannot list the objects, and what was missing if ctx ends first.
+// AwaitKnown returns when webhooks have the data that they need about each stored object of a kind, which list is for. It
+// asks the server for the objects, waits until their cache and the caches of the other kinds are filled, and then asks
+// known about each of them, again and again, until there is no error. An object that is deleted in between need not be
+// known. AwaitKnown returns an error at once if it cannot list the objects, and an error about the missing data if ctx
+// ends first.
 func AwaitKnown[T any, O fastclient.Object[T]](
 	ctx context.Context, e *Environment, list client.ObjectList, others []client.Object, known func(context.Context, O) error,
 ) error {

@@ -16,7 +16,7 @@ func (l *leaving) endConnections(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.Load() {
-			w.Header().Set("Connection", "close") // with HTTP/2 the server says GOAWAY
+			w.Header().Set("Connection", "close") // with HTTP/2 the server sends GOAWAY
 		}
 		next.ServeHTTP(w, r)
 	})

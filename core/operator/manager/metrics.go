@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// version is what was built; release builds set it with -ldflags "-X <this package>.version=v1.2.3".
+// version is the version of the build; release builds set it with -ldflags "-X <this package>.version=v1.2.3".
 var version string
 
 // leaderGauge returns a gauge that is 1 while this replica is the leader. The name is OpenKruise's.

@@ -76,8 +76,8 @@ func WebhooksOf(w Webhook) Webhooks {
 	}
 }
 
-// Register registers the endpoints with the server. Whoever may not call them is told so before anything of the request is
-// read.
+// Register registers the endpoints with the server. A client that may not call them is rejected before anything of the
+// request is read.
 func (w Webhooks) Register(server webhook.Server) {
 	limit := admission.Reviews()
 	for _, endpoint := range slices.Concat(w.Mutating, w.Validating) {

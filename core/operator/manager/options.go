@@ -100,7 +100,7 @@ func ReadOptions(operator Operator, arguments []string, getenv func(string) stri
 	return parsed.Options, err
 }
 
-// parsed is what the command line and the environment set.
+// parsed has the settings of the command line and the environment.
 type parsed struct {
 	Options
 	log   logr.Logger
@@ -125,7 +125,7 @@ func parse(operator Operator, arguments []string, getenv func(string) string) (p
 	return out, out.readEnvironment(operator, shared, getenv)
 }
 
-// readEnvironment sets what flags leave open.
+// readEnvironment sets the settings that flags leave open.
 func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, getenv func(string) string) error {
 	set, notes, err := shared.FeatureGates(getenv)
 	if err != nil {

@@ -131,8 +131,8 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 			CacheSyncTimeout: options.CacheSyncTimeout,
 			// Names are unique within an operator; tests run several replicas in one process.
 			SkipNameValidation: new(true),
-			// In controller-runtime v0.24 a priority queue that is shut down may hand an item to a worker that has gone and wait
-			// for it for ever, and the lease with it until the manager gives up (mended in v0.25).
+			// In controller-runtime v0.24 a priority queue that is shut down may hand an item to a worker that has gone
+			// and wait for it without end, and the lease with it until the manager gives up (fixed in v0.25).
 			UsePriorityQueue: new(false),
 		},
 	})
@@ -142,7 +142,8 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 	return env, config, nil
 }
 
-// shapedConfig limits the rate of requests if configured, and the duration of writes always. What is forbidden is counted.
+// shapedConfig limits the rate of requests if configured, and the duration of writes always. Forbidden requests are
+// counted.
 func shapedConfig(config *rest.Config, options Options, limit time.Duration) *rest.Config {
 	config = options.Limit(config)
 	config.Wrap(limitWrites(limit))
@@ -172,7 +173,7 @@ func (e *Environment) cacheOptions(operator Operator) cache.Options {
 	return options
 }
 
-// newLock returns the operator's Lease as a lock whose holder identity LeaderVersion can check; nil without leader
+// newLock returns the operator's Lease as a lock with a holder identity that LeaderVersion can check; nil without leader
 // election.
 func (e *Environment) newLock(config *rest.Config) (resourcelock.Interface, error) {
 	election := e.Options.LeaderElection

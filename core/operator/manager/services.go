@@ -102,8 +102,8 @@ func (s *services) whileRunning(ctx context.Context, run func(context.Context) e
 	return run(ctx)
 }
 
-// beginLameDuck has the process be not ready once ctx ends, and returns what is closed when the services may end: API servers
-// go on to call the webhooks of a replica until they have heard that it is not ready.
+// beginLameDuck makes the process not ready once ctx ends, and returns a channel that is closed when the services may
+// end: API servers continue to call the webhooks of a replica until its state "not ready" has reached them.
 func (s *services) beginLameDuck(ctx context.Context, hooks *webhooks, startup *startup, length time.Duration) <-chan struct{} {
 	ends := make(chan struct{})
 	context.AfterFunc(ctx, func() {

@@ -46,7 +46,7 @@ func (s *startup) waitForCRDs(ctx context.Context, env *Environment, names []str
 	}.Wait(ctx)
 }
 
-// waitForCaches ends the start when the webhooks have what they answer from.
+// waitForCaches ends the start when the webhooks have the data for their answers.
 func (s *startup) waitForCaches(ctx context.Context, operator Operator, env *Environment) {
 	if operator.Fill != nil {
 		s.waitsFor("the caches of webhooks")
@@ -61,19 +61,19 @@ func (s *startup) waitForCaches(ctx context.Context, operator Operator, env *Env
 	}
 }
 
-// Needs are what a controller cannot begin without.
+// Needs are the requirements of a controller: it cannot begin without them.
 type Needs struct {
 	// CRDs are the definitions of the kinds that it works on.
 	CRDs []string
 	// Reads are the kinds that it caches, by their plural names; of each it must be able to list and watch the objects. A
-	// manager starts no controller before all of its caches are filled: one that may not be filled would hold up the
-	// controllers beside this one.
+	// manager starts no controller before all of its caches are filled: one that may not be filled would block the other
+	// controllers.
 	Reads []schema.GroupResource
 }
 
 // After calls setUp, which adds controllers to the manager, when all is there that they need: before it returns if it is,
 // else while the manager runs, as leader. A failure of setUp ends the manager. An operator of several kinds calls it from
-// Setup for each of them, so that what one lacks holds up no other.
+// Setup for each of them, so that a missing need of one blocks no other.
 func (e *Environment) After(ctx context.Context, needs Needs, setUp func(context.Context, *Environment) error) error {
 	missing := func(ctx context.Context) []string { return e.missing(ctx, needs) }
 	if len(missing(ctx)) == 0 {
@@ -88,7 +88,8 @@ func (e *Environment) After(ctx context.Context, needs Needs, setUp func(context
 	}))
 }
 
-// missing lists what is not there yet. Permissions of which the server does not say that they are lacking count as granted.
+// missing lists the needs that are not met yet. A permission counts as granted unless the server reports that it is
+// lacking.
 func (e *Environment) missing(ctx context.Context, needs Needs) []string {
 	missing := missingCRDs(ctx, e, needs.CRDs)
 	for _, kind := range needs.Reads {

@@ -23,7 +23,8 @@ type Flags struct {
 	verbosity *int8
 }
 
-// AddFlags adds --feature-gates, --kubeconfig, -v and those of zap. gates are the feature gates that the process reads.
+// AddFlags adds --feature-gates, --kubeconfig, -v and the flags of zap. gates are the feature gates that the process
+// reads.
 func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
 	f := &Flags{set: set, consulted: gates, gates: set.StringSlice("feature-gates", nil, features.Help(gates...))}
 	native := flag.NewFlagSet(set.Name(), flag.ContinueOnError)

@@ -20,7 +20,7 @@ import (
 // Process is a process that has read its settings.
 type Process struct {
 	Log logr.Logger
-	// Notes are logged at the start: what there is to say about the settings.
+	// Notes are logged at the start: they are remarks about the settings.
 	Notes []string
 	// Run runs the process until ctx ends or an error occurs.
 	Run func(context.Context, *rest.Config) error
@@ -31,7 +31,7 @@ type Process struct {
 type Read func(arguments []string, getenv func(string) string) (Process, error)
 
 // Main runs a process until a signal asks it to end. It returns the exit code: 0 after a signal or for --help, 2 for
-// bad settings, 1 for everything else. The name is that of the process in messages about its settings.
+// bad settings, 1 for everything else. The name is the name of the process in messages about its settings.
 func Main(name string, read Read) int {
 	return start(name, read, os.Args[1:], os.Stderr, func(p Process) error {
 		limitMemory(p.Log, memlimit.FromCgroup)

@@ -16,7 +16,7 @@ const MetricsPath = "/metrics"
 // Metrics are the settings of metrics.
 type Metrics struct {
 	Gatherer prometheus.Gatherer
-	// Secure answers only clients whose token allows them to get the path. Otherwise everybody is answered.
+	// Secure answers only clients with a token that allows them to get the path. Otherwise all clients are answered.
 	Secure bool
 	// Config is the client configuration for asking the API server about tokens, if Secure. Its user must be allowed to
 	// create TokenReviews and SubjectAccessReviews.

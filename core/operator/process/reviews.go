@@ -26,7 +26,7 @@ const (
 	reviewsKept = 1000
 )
 
-// reviewer answers requests whose token the API server knows and whose user may send them. It is not the filter of
+// reviewer answers requests if the API server knows their token and their user may send them. It is not the filter of
 // controller-runtime, which links the API server's authentication, policies and tracing into every operator: a third of
 // its binary.
 type reviewer struct {
@@ -55,7 +55,7 @@ func newReviewer(config *rest.Config, log logr.Logger) (*reviewer, error) {
 }
 
 // restrict answers requests that the API server allows with the handler: 401 means that it does not know the token, 403
-// that its user may not, 500 that it did not say.
+// that the token's user may not send the request, 500 that the API server did not answer.
 func (r *reviewer) restrict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		switch code := r.review(request); code {

@@ -13,7 +13,7 @@ import (
 type Kinds struct {
 	// Missing lists those that are not served yet, each with the reason.
 	Missing func(context.Context) []string
-	// OnMissing is called with what is missing after each check that finds some. It is for probes.
+	// OnMissing is called with the missing kinds after each check that finds some. It is for probes.
 	OnMissing func(missing string)
 	// Interval is the time between two checks.
 	Interval time.Duration
@@ -21,8 +21,8 @@ type Kinds struct {
 	Log      logr.Logger
 }
 
-// Wait returns when all kinds are served. It has no timeout: a CRD that is installed later needs no restart. The error
-// is that of ctx.
+// Wait returns when all kinds are served. It has no timeout: a CRD that is installed later needs no restart. The error is
+// the error of ctx.
 func (k Kinds) Wait(ctx context.Context) error {
 	told := ""
 	for {
