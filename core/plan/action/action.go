@@ -18,7 +18,7 @@ type Object interface {
 	runtime.Object
 }
 
-// Verb says what an action does. The set is closed.
+// Verb is the kind of write of an action. The set is closed.
 type Verb string
 
 // The verbs. All but Create, Delete and Wait are patches and differ only in their purpose.
@@ -35,7 +35,7 @@ const (
 
 // Action is one intended change of one object. Everything it carries is read-only.
 type Action struct {
-	// Verb says what to do.
+	// Verb is the kind of write.
 	Verb Verb
 	// Object is the object to create or, for all other verbs, the object as the snapshot has it: its UID and
 	// resourceVersion are the preconditions of the write.
@@ -47,7 +47,7 @@ type Action struct {
 	// ForPod is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
 	// that another pod mounts stays.
 	ForPod types.UID
-	// Propagation says what becomes of the objects that Object owns when it is deleted; empty leaves it to the server,
+	// Propagation decides about the objects that Object owns when it is deleted; empty leaves the choice to the server,
 	// which orphans the pods of a Job.
 	Propagation metav1.DeletionPropagation
 	// Patches are written in order. Each but the first is based on the version that the write
@@ -59,7 +59,7 @@ type Action struct {
 	Message string
 	// Revision is the short hash of the revision that an update in place brings the pod towards; empty for other actions.
 	Revision string
-	// Event is what the user is told once the action has succeeded or failed. Nil tells nothing.
+	// Event is sent to the user once the action has succeeded or failed. Nil sends none.
 	Event *Event
 	// Deadline is when an assumption of the plan ends by time alone, such as that a pod is not available yet: an action
 	// that has not begun by then does not begin. Zero means no deadline.
@@ -107,8 +107,8 @@ type Patch struct {
 	Type types.PatchType
 	// Body is the patch without resourceVersion and UID, which the writer adds to its metadata.
 	Body map[string]any
-	// FieldManager is the manager in whose name metadata.managedFields has what the patch changes; empty leaves it to the
-	// server, which names the operator.
+	// FieldManager is the manager of the changed fields in metadata.managedFields; empty leaves it to the server, which
+	// names the operator.
 	FieldManager string
 	// AnyVersion is true if the write is right at every version of the same object: only the UID is then a precondition.
 	AnyVersion bool
@@ -122,13 +122,13 @@ type Event struct {
 	Note string
 	// Failed is the reason of the Warning event after a failure; empty sends none.
 	Failed string
-	// FailedNote begins the text of the Warning event; what went wrong follows.
+	// FailedNote begins the text of the Warning event; the error follows.
 	FailedNote string
 }
 
 // Step is a list of actions that do not depend on each other. They may run at the same time.
 type Step struct {
-	// Name says what the step is for, such as "scale up".
+	// Name is the purpose of the step, such as "scale up".
 	Name string
 	// Actions are in order of preference: where not all can be tried, the first ones are.
 	Actions []Action
@@ -138,74 +138,74 @@ type Step struct {
 	Apart bool
 	// Optional is true if no other step builds on this one: the steps after it run whatever becomes of it.
 	Optional bool
-	// More is true if more such actions are wanted than the step has: the next pass goes on with them at once.
+	// More is true if more such actions are wanted than the step has: the next pass continues with them at once.
 	More bool
 }
 
-// MaxCreates is how many creates a step has at most: more than a pass has time for, so that a plan for thousands of pods
-// costs no more than what is made of it.
+// MaxCreates is how many creates a step has at most: more than a pass has time for, so that a plan for thousands of
+// pods costs no more than the pods that one pass creates.
 const MaxCreates = 200
 
-// Wait says what did not happen, why, and which object is in the way.
+// Wait names an action that did not happen, the cause, and the object that blocks it.
 type Wait struct {
 	// Reason is one word for machines, such as "MaxUnavailable".
 	Reason string
 	// Message is one sentence for people.
 	Message string
-	// Object is what is in the way, such as the name of a pod; it may be empty.
+	// Object is the object that blocks the action, such as the name of a pod; it may be empty.
 	Object string
 }
 
-// Notice is an event that a plan wants told besides those of its actions.
+// Notice is an event that a plan sends in addition to the events of its actions.
 type Notice struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
 	// Reason is one word for machines.
 	Reason string
-	// Action is one word for machines that says what was being done; empty for none.
+	// Action is one word for machines that names the attempted action; empty for none.
 	Action string
 	// Note is the text.
 	Note string
-	// Related is the object that the event is about besides the owner; it may be nil.
+	// Related is the second object that the event is about, after the owner; it may be nil.
 	Related Object
-	// WithStatus is true if the plan wants to tell it until the status says the same: it is told once that status is
+	// WithStatus is true if the plan wants the notice until the status shows the same: it is sent once that status is
 	// written.
 	WithStatus bool
 }
 
-// Plan is what one pass over one object wants to write.
+// Plan lists the writes that one pass over one object wants.
 type Plan struct {
 	// Steps run in order; a step with a failure ends the plan.
 	Steps []Step
 	// Waits are the reasons why there is not more to do now.
 	Waits []Wait
-	// Notices are told once the steps have run.
+	// Notices are sent once the steps have run.
 	Notices []Notice
 	// RequeueAfter asks for another pass after this time; 0 waits for the next event.
 	RequeueAfter time.Duration
 
-	// Refusals are what the server has refused before, and Now is the moment of the pass; both are given.
+	// Refusals are the writes that the server has refused before, and Now is the moment of the pass; both are given.
 	Refusals Refusals
 	Now      time.Time
-	// RefusedVerbs are verbs of which the workload's status says that such actions were refused, perhaps to an earlier
-	// process: they are sent as dry runs first. They are given.
+	// RefusedVerbs are the verbs of refused actions in the workload's status, perhaps refused to an earlier process: such
+	// actions are sent as dry runs first. They are given.
 	RefusedVerbs []Verb
 	// Deferred are the actions that wait because of Refusals.
 	Deferred []DeferredAction
 
-	probes  map[Purpose]string // targets of what is tried of a purpose of which all is refused
-	blocked bool               // nothing can follow what is held
+	probes  map[Purpose]string // targets of the tried actions of a purpose that is refused as a whole
+	blocked bool               // nothing can follow the deferred actions
 	skipped int                // steps that were left out for that
 }
 
-// Add appends a step, without the actions that wait for what was refused, unless no actions are left.
+// Add appends a step, without the actions that wait because of refusals, unless no actions are left.
 func (p *Plan) Add(s Step) {
 	if s = p.withoutDeferred(s); len(s.Actions) > 0 {
 		p.Steps = append(p.Steps, s)
 	}
 }
 
-// AddFirst puts a step before the others. It builds on none of them: what is refused there does not hold it up.
+// AddFirst puts a step before the others. It builds on none of them: their refusals do not delay it.
 func (p *Plan) AddFirst(s Step) {
 	cut := p.blocked
 	p.blocked = false
@@ -227,7 +227,7 @@ func (p *Plan) RequeueWithin(d time.Duration) {
 	}
 }
 
-// WantedSteps is the number of steps with those that were left out because nothing can follow what is held.
+// WantedSteps is the number of steps with those that were left out because nothing can follow the deferred actions.
 func (p *Plan) WantedSteps() int { return len(p.Steps) + p.skipped }
 
 // Empty reports whether the plan writes nothing.
@@ -246,7 +246,7 @@ func (p *Plan) Count(v Verb) int {
 	return n
 }
 
-// NoticesToRecord are the notices for users, without those of a status that is not written.
+// NoticesToRecord are the notices for users, without the notices of a status that is not written.
 func (p *Plan) NoticesToRecord(statusWritten bool) []Notice {
 	return slices.DeleteFunc(slices.Clone(p.Notices), func(n Notice) bool { return n.WithStatus && !statusWritten })
 }

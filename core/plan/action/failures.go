@@ -1,8 +1,8 @@
 package action
 
-// Told is what users are told of a write that is not done.
+// Told is the report to users of a write that is not done.
 type Told struct {
-	// Message is the server's; empty where there is nothing to tell of.
+	// Message is the server's; empty where there is nothing to report.
 	Message string
 	// ByBudget is true if a disruption budget has refused: nothing has failed, the write has to wait.
 	ByBudget bool
@@ -10,24 +10,24 @@ type Told struct {
 	NodeTooSmall bool
 }
 
-// Failures is what a status reports of an executed plan.
+// Failures are the failures of an executed plan in a status.
 type Failures struct {
-	// ScaleError and UpdateError are the texts of what failed, of creates and deletes and of all else;
-	// empty after success.
+	// ScaleError and UpdateError are the texts of failures, of creates and deletes and of all other actions; empty after
+	// success.
 	ScaleError, UpdateError string
-	// NodeTooSmall is true if UpdateError says that a node has less than its pod asks for.
+	// NodeTooSmall is true if UpdateError reports that a node has less than its pod asks for.
 	NodeTooSmall bool
 	// Budget is the text of a disruption budget that refuses to have a pod taken out of service; empty for none.
 	Budget string
-	// Blocked is what another admission webhook refused; empty for nothing.
+	// Blocked is the refusal of another admission webhook; empty for none.
 	Blocked string
-	// NoProgress is true if nothing was done and nothing was tried but what had been refused before. What a plan tells
-	// besides rests on it.
+	// NoProgress is true if nothing was done and every tried action had been refused before. The other reports of a plan
+	// rest on it.
 	NoProgress bool
 }
 
-// Add adds a failure, if there is something to tell of. Of several texts it is always the same one that stays, whichever
-// was tried last.
+// Add adds a failure, if there is something to report. Of several texts the same one always stays, whichever was tried
+// last.
 func (r *Failures) Add(v Verb, t Told) {
 	into := &r.UpdateError
 	switch {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodChange collects what one pass changes on one pod and turns it into as few writes as possible.
-// What the pod has already is not recorded, so steps that cancel each other out write nothing.
+// PodChange collects the changes of one pass to one pod and turns them into as few writes as possible. Values that the
+// pod has already are not recorded, so steps that cancel each other out write nothing.
 type PodChange struct {
 	// Pod is the pod as the snapshot has it, read-only.
 	Pod *corev1.Pod
@@ -115,9 +115,9 @@ func (c *PodChange) Image(container string) string {
 	return ""
 }
 
-// SetResources changes the resources of a container or an init container. Only those quantities in r
-// are written that differ from what the container has; others of the container stay as they are. A
-// second call for the same container replaces the first. One that the pod does not have is ignored.
+// SetResources changes the resources of a container or an init container. Only those quantities in r are written that
+// differ from the quantities of the container; its others stay as they are. A second call for the same container
+// replaces the first. A container that the pod does not have is ignored.
 func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements) {
 	have := c.anyContainer(container)
 	if have == nil {
@@ -140,8 +140,9 @@ func (c *PodChange) SetResources(container string, r corev1.ResourceRequirements
 // ResizeAs names the field manager of the write that changes resources.
 func (c *PodChange) ResizeAs(manager string) { c.resizeManager = manager }
 
-// SetCondition sets a readiness gate's condition. Ready is left to the kubelet, which answers within a second: of a Ready
-// that somebody else has written in its words it sees no difference, and it sends its own last one once more.
+// SetCondition sets a readiness gate's condition. Ready is left to the kubelet, which answers within a second: in a
+// Ready that another client has written in the kubelet's words the kubelet sees no difference, and it sends its own
+// last one once more.
 func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
 	wanted := corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message, LastTransitionTime: c.Now}
 	c.conditions = slices.DeleteFunc(c.conditions, func(n corev1.PodCondition) bool { return n.Type == t })

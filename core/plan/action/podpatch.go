@@ -5,8 +5,8 @@ import corev1 "k8s.io/api/core/v1"
 // Patches are the writes of the change, in this order: conditions through pods/status, so that the
 // pod is out of service before anything else happens; resources through pods/resize; all else
 // through the pod. Labels and annotations ride on pods/status, which keeps them, when nothing else
-// needs the last write. They follow a resize, so that a pod whose resize was refused is not
-// labelled as if it had succeeded.
+// needs the last write. They follow a resize, so that a pod with a refused resize is not labelled as if it had
+// succeeded.
 func (c *PodChange) Patches() []Patch {
 	var patches []Patch
 	meta := c.metadata()
@@ -65,7 +65,7 @@ func (c *PodChange) conditionList() []any {
 	return list
 }
 
-// containerSpec returns what a list of changes says of the pod's containers of both kinds.
+// containerSpec returns the part of a patch that a list of changes makes for the pod's containers of both kinds.
 func (c *PodChange) containerSpec(changes func([]corev1.Container) []any) map[string]any {
 	spec := map[string]any{}
 	if list := changes(c.Pod.Spec.InitContainers); len(list) > 0 {

@@ -8,17 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Purpose is what actions have in common that are likely to be refused together.
+// Purpose is the common part of actions that are likely to be refused together.
 type Purpose struct {
 	Verb         Verb
 	Kind, Reason string
 }
 
-// Purpose is what the action is for.
+// Purpose is the purpose of the action.
 func (a *Action) Purpose() Purpose { return Purpose{a.Verb, kindOf(a.Object), a.Reason} }
 
-// Target tells the action from others of its purpose: by the object's UID, or its name before it has one.
-// One made-up name is as good as another.
+// Target identifies the action among others of its purpose: by the object's UID, or its name before it has one. All
+// made-up names count as the same name.
 func (a *Action) Target() string {
 	switch uid := a.Object.GetUID(); {
 	case a.GeneratedName:
@@ -29,8 +29,7 @@ func (a *Action) Target() string {
 	return a.Object.GetName()
 }
 
-// WithoutGeneratedName is a text about the action in which a made-up name is cut down to what it has in common with
-// others.
+// WithoutGeneratedName is a text about the action in which a made-up name is cut down to its common part with others.
 func (a *Action) WithoutGeneratedName(text string) string {
 	if !a.GeneratedName {
 		return text
@@ -38,18 +37,18 @@ func (a *Action) WithoutGeneratedName(text string) string {
 	return strings.ReplaceAll(text, a.Object.GetName(), a.Object.GetGenerateName())
 }
 
-// Refusals are what the server has refused to a workload and has not taken since.
+// Refusals are the actions of a workload that the server has refused and has not taken since.
 type Refusals map[Purpose]RefusedPurpose
 
-// RefusedPurpose is what is known of one purpose.
+// RefusedPurpose is the state of one refused purpose.
 type RefusedPurpose struct {
 	// Probing is true if nothing of the purpose was taken since the last refusal: one action is tried at a
 	// time, and none before Until.
 	Probing bool
 	// Until is the moment before which nothing of the purpose is tried; zero for none.
 	Until time.Time
-	// Told is what the server said of one of the actions: of the same one for as long as it is refused, so
-	// that a status does not change with each try.
+	// The server's answer to one of the actions: to the same one for as long as it is refused, so that a status does not
+	// change with each try.
 	Told
 	// OnlyByBudget is true if nothing but disruption budgets has refused any of the actions, before a pod had left service:
 	// they refuse the first write, so that no dry run is needed.
@@ -61,7 +60,7 @@ type RefusedPurpose struct {
 	Targets map[string]Refusal
 }
 
-// Refusal is what is known of one refused action.
+// Refusal is the state of one refused action.
 type Refusal struct {
 	// Until is the moment before which it is not tried again.
 	Until time.Time
@@ -73,16 +72,16 @@ type Refusal struct {
 	MayHaveSucceeded bool
 	// ByBudget is true if a disruption budget has refused last, before a pod had left service.
 	ByBudget bool
-	// NodeTooSmall is what is known of a pod that asks for more than its node has.
+	// NodeTooSmall is the state of a pod that asks for more than its node has.
 	NodeTooSmall NodeTooSmall
 }
 
-// NodeTooSmall says since when a pod has been refused because it asks for more than its node has. It is zero where the
-// last answer was another one.
+// NodeTooSmall records since when a pod has been refused because it asks for more than its node has. It is zero where
+// the last answer was another one.
 type NodeTooSmall struct {
 	// Since is the moment of the first of these refusals in a row.
 	Since time.Time
-	// Revision is the Action's: what another revision asks for may fit.
+	// Revision is the Action's: another revision may ask for less and fit.
 	Revision string
 }
 
@@ -90,7 +89,7 @@ type NodeTooSmall struct {
 type DeferredAction struct {
 	// Verb is the action's.
 	Verb Verb
-	// Told is what the server said.
+	// The server's answer.
 	Told
 }
 
@@ -117,8 +116,8 @@ func (r Refusals) ByBudget(pod *corev1.Pod) bool {
 	return false
 }
 
-// Report returns the plan that writes the next status of an object. It is empty while that waits for what was refused
-// before.
+// Report returns the plan that writes the next status of an object. It is empty while that write waits because of an
+// earlier refusal.
 func Report(o Object, known Refusals, now time.Time) Plan {
 	p := Plan{Refusals: known, Now: now}
 	p.Add(Step{Name: "status", Actions: []Action{{Verb: PatchStatus, Object: o, Reason: "Status"}}})
@@ -187,7 +186,8 @@ func (p *Plan) pause(a *Action) (left time.Duration, explained bool) {
 	return left, left > 0 || known.Probing || refused
 }
 
-// explain says why the action waits, or has waited until now. Of all actions of its purpose the same is said.
+// explain adds the reason why the action waits, or has waited until now. All actions of its purpose get the same
+// reason.
 func (p *Plan) explain(a *Action) {
 	known := p.Refusals[a.Purpose()]
 	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: known.Message}
@@ -202,7 +202,7 @@ func (p *Plan) explain(a *Action) {
 		w.Reason = WaitNodeTooSmall
 	}
 	switch {
-	case transient && !known.Probing && !known.Targets[a.Target()].Transient: // nothing to tell of
+	case transient && !known.Probing && !known.Targets[a.Target()].Transient: // nothing to report
 		return
 	case transient && a.Verb == Create:
 		w.Reason, w.Message = WaitConflict, "the server reports a conflict"
@@ -218,9 +218,10 @@ func (p *Plan) explain(a *Action) {
 	}
 }
 
-// withoutDeferred drops the actions of a step that wait for refusals, and sends those whose purpose was refused, or whose
-// object such a write was refused for another purpose, as dry runs first. Where something else than a pod waits, what comes after it waits, too: it may build on that. Only what is
-// deleted is missed by nobody.
+// withoutDeferred drops the actions of a step that wait for refusals. It sends actions as dry runs first if their
+// purpose was refused, or if such a write to their object was refused for another purpose. If an action on an object
+// other than a pod waits, later steps wait, too: they may build on it. Only deletions are an exception, as nothing
+// builds on a deleted object.
 func (p *Plan) withoutDeferred(s Step) Step {
 	if p.blocked {
 		p.explainAll(s)
@@ -272,9 +273,9 @@ func (p *Plan) doubtful(a *Action) bool {
 	return false
 }
 
-// DeferUnreached adds to Held what is refused, what the status tells already and what a plan that ends early has not
-// come to, so that the status says the same in each pass. What it does not tell may be no longer wanted: a plan that
-// came so far would know.
+// DeferUnreached adds refused actions to Deferred that the status shows already and that a plan that ends early has not
+// reached, so that the status is the same in each pass. A refused action that the status does not show may be no longer
+// wanted: a plan that came so far would know.
 func (p *Plan) DeferUnreached(told func(message string) bool) {
 	for purpose, known := range p.Refusals {
 		h := DeferredAction{purpose.Verb, known.Told}
@@ -284,7 +285,7 @@ func (p *Plan) DeferUnreached(told func(message string) bool) {
 	}
 }
 
-// explainAll says why the actions wait that were refused, though the step is not tried for another reason.
+// explainAll adds the reasons why refused actions wait, though the step is not tried for another reason.
 func (p *Plan) explainAll(s Step) {
 	for i := range s.Actions {
 		if _, explained := p.pause(&s.Actions[i]); explained {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Key is an object. One that is made anew under a name is another one.
+// Key is an object. A later object of the same name is another one.
 type Key struct {
 	types.NamespacedName
 	UID types.UID
@@ -21,8 +21,8 @@ func KeyOf(o metav1.Object) Key {
 // Objects remembers a value of each object, at most one of a name. The zero value remembers nothing and is ready for
 // use, also by several goroutines at a time.
 type Objects[T any] struct {
-	// Ended, unless nil, gets what is remembered no longer because the object was forgotten or made anew. It must not use
-	// this memory.
+	// Ended, unless nil, gets the value of an object that was forgotten or made again under its name. It must not use this
+	// memory.
 	Ended func(of Key, value T)
 
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ type record[T any] struct {
 	value T
 }
 
-// Get returns what is remembered of the object, and whether anything is.
+// Get returns the remembered value of the object, and whether there is one.
 func (m *Objects[T]) Get(of Key) (value T, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,8 +49,9 @@ func (m *Objects[T]) Set(of Key, value T) {
 	m.Change(of, func(T) (T, bool) { return value, true })
 }
 
-// Change replaces what is remembered of the object, the zero value where nothing is, by what the function returns, or
-// drops it where that is not to be kept. Nobody else reads or writes the memory meanwhile, nor may the function.
+// Change replaces the remembered value of the object, or the zero value if there is none, by the result of the
+// function. It drops the value if keep is false. No other call reads or writes the memory during that time, and the
+// function must not either.
 func (m *Objects[T]) Change(of Key, change func(T) (value T, keep bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +71,7 @@ func (m *Objects[T]) Change(of Key, change func(T) (value T, keep bool)) {
 	}
 }
 
-// Forget drops what is remembered of the object of the name, which is gone.
+// Forget drops the remembered value of the object of the name, which is gone.
 func (m *Objects[T]) Forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

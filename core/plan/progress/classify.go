@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// ErrNameTaken means that an object of somebody else has the name of one that was to be created.
+	// ErrNameTaken means that an object of another owner has the name of the object to be created.
 	ErrNameTaken = errors.New("it exists already")
 	// errClaimMounted means that a pod mounts the claim that was to be deleted or to go with another pod.
 	errClaimMounted = errors.New("it is mounted")
@@ -29,7 +29,7 @@ var (
 // to more than its node has.
 const NodeCapacityCause metav1.CauseType = "NodeCapacity"
 
-// OutcomeOf says what an error of the server, or none, means for the action.
+// OutcomeOf returns the outcome of the action for an error of the server, or for none.
 func OutcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
@@ -43,21 +43,21 @@ func OutcomeOf(err error) Outcome {
 	case isBusy(err):
 		return Outcome{State: Failed, Err: err, fatal: true, busy: true, retryAfter: max(retryAfter(err), time.Second)}
 	case isRefusal(err):
-		isolated := apierrors.HasStatusCause(err, NodeCapacityCause) // one node says nothing of others
+		isolated := apierrors.HasStatusCause(err, NodeCapacityCause) // one node is no evidence about others
 		return Outcome{State: Blocked, Err: err, isolated: isolated, retryAfter: retryAfter(err)}
 	default:
 		return Outcome{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
 	}
 }
 
-// Expired is the outcome of an action whose deadline has passed.
+// Expired is the outcome of an action after its deadline has passed.
 func Expired(a *action.Action) Outcome {
 	return Outcome{State: Stale, Err: fmt.Errorf("%s: %w", a, ErrExpired)}
 }
 
-// NameTaken is the outcome of a create that met the error exists, for what was found under the name. It tells an object
-// of the owner itself, which the cache does not show yet, from somebody else's, which is in the way for as long as it
-// stands there. doing says what was being done.
+// NameTaken is the outcome of a create that met the error exists, for the object found under the name. With an
+// object of the owner itself the create is stale: the cache does not show the object yet. An object of another owner
+// blocks the create for as long as it exists. doing describes the attempted action.
 func NameTaken(doing string, exists error, found metav1.Object, owner types.UID) Outcome {
 	holder := "has no controller"
 	if ref := metav1.GetControllerOfNoCopy(found); ref != nil {
@@ -69,14 +69,15 @@ func NameTaken(doing string, exists error, found metav1.Object, owner types.UID)
 	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w and %s", doing, ErrNameTaken, holder)}
 }
 
-// ClaimMounted is the outcome of an action that would take away a claim which the pod mounts. doing says what was being
-// done.
+// ClaimMounted is the outcome of an action that would take away a claim which the pod mounts. doing describes the
+// attempted action.
 func ClaimMounted(doing, pod string) Outcome {
 	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w by pod %s", doing, errClaimMounted, pod)}
 }
 
-// DryRunOutcome says what an error of a dry run, or none, means for its action. A webhook that allows no dry runs is
-// found out by the write itself. What a budget refuses it would have refused to the first write, too, and in time.
+// DryRunOutcome returns the outcome of the action for an error of its dry run, or for none. If a webhook allows no dry
+// runs, only the write itself shows whether it refuses. A budget that refuses the dry run would have refused the first
+// write, too, and in time.
 func DryRunOutcome(err error) Outcome {
 	if apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run") {
 		return Outcome{State: Done}
@@ -86,13 +87,14 @@ func DryRunOutcome(err error) Outcome {
 	return r
 }
 
-// isBusy reports whether the server itself has too much to do or fills its caches. That says nothing of the object.
+// isBusy reports whether the server itself has too much to do or fills its caches. That has nothing to do with the
+// object.
 func isBusy(err error) bool {
 	return apierrors.IsTooManyRequests(err) && !isBudget(err) && !isAdmission(err.Error())
 }
 
-// isRefusal reports whether the server refuses this change of this object. What it refuses to the operator altogether, for
-// want of permission, is an error instead.
+// isRefusal reports whether the server refuses this change of this object. A change that the operator lacks the
+// permission for is an error instead.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -109,8 +111,8 @@ func isRefusal(err error) bool {
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsTooManyRequests(err)
 }
 
-// isBudget reports whether a disruption budget has refused: a PodUnavailableBudget's answers have the cause that those of
-// the server about a PodDisruptionBudget have.
+// isBudget reports whether a disruption budget has refused: answers of a PodUnavailableBudget have the same cause as
+// the server's answers about a PodDisruptionBudget.
 func isBudget(err error) bool { return apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) }
 
 // isAdmission recognizes the API server's words for a webhook or a policy that refuses, with
@@ -138,7 +140,7 @@ func MayHaveSucceeded(err error) bool {
 	return status.Status().Code >= http.StatusInternalServerError && !isAdmission(status.Status().Message)
 }
 
-// message is the server's text, without what was being done.
+// message is the server's text, without the attempted action.
 func message(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -35,17 +35,17 @@ type Outcome struct {
 	// Object is the object as the server returned it last: complete after a create, its metadata
 	// after a patch, nil after a delete and where nothing was written.
 	Object action.Object
-	// Err says why an action that is not done is not; it says what was being done.
+	// Err is the reason why an action is not done; it names the attempted action.
 	Err error
 	// Late is true if writes of an action that is not done were done before, or if a dry run of it was refused by anything
 	// but a disruption budget.
 	Late bool
 
-	retryAfter time.Duration // what the server asks for
-	told       action.Told   // what a status tells of it
+	retryAfter time.Duration // the pause that the server asks for
+	told       action.Told   // the report in a status
 	gone       bool          // an object that the plan counted has gone or appeared
 	fatal      bool          // the next action would meet the same error
-	isolated   bool          // what is in the way of this action says nothing of the others, even in a slow start
+	isolated   bool          // the cause affects this action only, even in a slow start
 	overtaken  bool          // another writer was first, as the server has shown
 	busy       bool          // the server has not looked at the action
 }
@@ -55,19 +55,20 @@ func Overtaken(err error) Outcome {
 	return Outcome{State: Stale, Err: err, overtaken: true}
 }
 
-// FailureText says why the action is not done, in words that are the same for every name that is made up for it.
+// FailureText is the reason why the action is not done, in words that are the same for every name that is made up for
+// it.
 func (r *Outcome) FailureText() string { return r.Action.WithoutGeneratedName(r.Err.Error()) }
 
-// ClaimMounted reports whether a claim stays because a pod mounts it. That is no failure, and nothing to tell of: it
-// may be so for ever.
+// ClaimMounted reports whether a claim stays because a pod mounts it. That is no failure and is not reported: it may be
+// so permanently.
 func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, errClaimMounted) }
 
-// failure is what is remembered of an action that is not done.
+// failure is the remembered part of an outcome that is not done.
 func (r *Outcome) failure() refusals.Failure {
 	f := refusals.Failure{
 		Message: r.FailureText(), RetryAfter: r.retryAfter, Late: r.Late, MayHaveSucceeded: r.State == Failed && MayHaveSucceeded(r.Err), Conflict: r.State == Stale,
 		Overtaken:    r.overtaken,
-		Isolated:     r.isolated || apierrors.IsAlreadyExists(r.Err), // a name says nothing of other names
+		Isolated:     r.isolated || apierrors.IsAlreadyExists(r.Err), // one name is no evidence about others
 		NodeTooSmall: apierrors.HasStatusCause(r.Err, NodeCapacityCause),
 		ByBudget:     isBudget(r.Err),
 	}

@@ -5,7 +5,7 @@ const (
 	DefaultParallelism = 32
 	// maxConsecutiveRefusals is how many refusals in a row end a step: the rest would fare no better.
 	maxConsecutiveRefusals = 3
-	// initialParallelism is how many actions a step begins with: what is refused to one may be refused to all.
+	// initialParallelism is how many actions a step begins with: a refusal of one may apply to all.
 	initialParallelism = 4
 )
 
@@ -32,7 +32,7 @@ func newPace(slowStart bool, limit int) *pace {
 	return p
 }
 
-// resume goes on with as many actions under way as an earlier pass had reached.
+// resume continues with as many actions under way as an earlier pass had reached.
 func (p *pace) resume(reached int) { p.allowed = max(p.allowed, min(reached, p.limit)) }
 
 func (p *pace) mayStart() bool { return !p.stopped && p.underWay < p.allowed }

@@ -9,7 +9,7 @@ import (
 )
 
 // Paces remembers, of steps that were left to the next pass, how many actions they had under way: a slow start need not
-// begin anew with each pass. A failure is a reason to begin anew, and so is an edit of the workload. The zero value
+// begin again with each pass. A failure is a reason to begin again, and so is an edit of the workload. The zero value
 // remembers nothing. It is safe for concurrent use by passes over different workloads.
 type Paces struct {
 	steps memory.Objects[map[string]reached] // by name
@@ -21,7 +21,7 @@ type reached struct {
 	underWay   int
 }
 
-// Forget drops what is remembered of a workload that is gone.
+// Forget drops the paces of a workload that is gone.
 func (p *Paces) Forget(workload types.NamespacedName) { p.steps.Forget(workload) }
 
 // reached is how many actions the step had under way when it was left, 0 for another one.
@@ -43,7 +43,7 @@ func (p *Paces) keep(workload memory.Key, generation int64, step string, underWa
 		return
 	}
 	p.steps.Change(workload, func(before map[string]reached) (map[string]reached, bool) {
-		steps := maps.Clone(before) // somebody may read it
+		steps := maps.Clone(before) // another pass may read it
 		if steps == nil {
 			steps = map[string]reached{}
 		}

@@ -11,15 +11,15 @@ import (
 type Refusal struct {
 	// Action is the action.
 	Action *action.Action
-	// Message is the server's, such as that of an admission webhook.
+	// Message is the server's, such as the message of an admission webhook.
 	Message string
 	// RetryAfter is the pause before it is tried again.
 	RetryAfter time.Duration
 }
 
-// Result is what became of a plan.
+// Result is the result of carrying out a plan.
 type Result struct {
-	// Outcomes are those of the actions that were tried, in the plan's order.
+	// Outcomes are the outcomes of the actions that were tried, in the plan's order.
 	Outcomes []Outcome
 	// Blocked are the refused ones among them.
 	Blocked []Refusal
@@ -27,8 +27,8 @@ type Result struct {
 	Stale int
 	// Incomplete is true if not all of the plan was tried.
 	Incomplete bool
-	// Spent is true if the time of the pass was used up, or a step left out some of what is wanted: another pass can go on
-	// at once.
+	// Spent is true if the time of the pass was used up, or a step left out some of the wanted actions: another pass can
+	// continue at once.
 	Spent bool
 	// RetryAfter is the shortest time after which an action that is not done is worth another try; 0
 	// when there is none.
@@ -70,7 +70,7 @@ func (o *Result) retryIn(d time.Duration) {
 	}
 }
 
-// Failures says what a status reports of the result.
+// Failures returns the failures of the result for a status.
 func (o *Result) Failures() action.Failures {
 	result := action.Failures{NoProgress: len(o.Outcomes) > 0 && !o.Spent}
 	for i := range o.Outcomes {

@@ -22,19 +22,19 @@ type Writer struct {
 	Now func() time.Time
 }
 
-// Options say for whom a plan is carried out.
+// Options name the workload of a plan and the bounds of carrying it out.
 type Options struct {
 	// Workload is the object that the plan is for, and Generation the generation that the plan was made from.
 	Workload   memory.Key
 	Generation int64
-	// Refusals is told what is done and what is not.
+	// Refusals records the actions that are done and those that are not.
 	Refusals *refusals.Tracker
 	// Parallelism bounds the actions under way; 0 means DefaultParallelism.
 	Parallelism int
-	// Spent reports whether this share of the time of the pass, 1 for all of it, is used up: what has not begun by then is
-	// left to the next pass. One action is begun in any case. Nil means never.
+	// Spent reports whether this share of the time of the pass, 1 for all of it, is used up: actions that have not begun
+	// by then are left to the next pass. One action is begun in any case. Nil means never.
 	Spent func(share float64) bool
-	// Paces remembers how far the steps came whose time was used up; nil forgets it.
+	// Paces remembers how far the steps came when their time was used up; nil forgets it.
 	Paces *Paces
 }
 
@@ -47,9 +47,9 @@ type Options struct {
 // steps after it run. So they do after an optional step. An action that is outdated when its turn comes is stale.
 // Refused actions are remembered, so that they are not tried again before a pause is over.
 //
-// When the time of the pass is used up nothing more is begun, and half of it ends a step on which no other depends, so that
-// the other half is for those. The next pass, which plans anew, goes on where this one stopped, and with as many actions
-// under way. So it does after a step that leaves out some of what is wanted.
+// When the time of the pass is used up nothing more is begun, and half of it ends a step on which no other depends, so
+// that the other half is for the steps after it. The next pass makes a new plan, continues where this one stopped, and
+// begins with as many actions under way. It does so too after a step that leaves out some of the wanted actions.
 func Run(steps []action.Step, w Writer, o Options) Result {
 	var out Result
 	r := run{Writer: w, Options: o}
@@ -114,7 +114,7 @@ func (r *run) step(s *action.Step, share float64) []Outcome {
 	}
 }
 
-// leave remembers how far the step came. Where nothing of it was begun for want of time, what is known of it stays.
+// leave remembers how far the step came. If nothing of it was begun for lack of time, the remembered pace stays.
 func (r *run) leave(s *action.Step, p *pace, begun int) {
 	switch {
 	case r.spent && begun == 0:
@@ -139,13 +139,13 @@ func endsPlan(results []Outcome) bool {
 	return false
 }
 
-// remember tells the tracker what became of an action, and returns the pause before another try.
+// remember records the outcome of an action in the tracker, and returns the pause before another try.
 func remember(r *Outcome, o Options, now time.Time) (pause time.Duration) {
 	switch {
 	case r.State == Done:
 		o.Refusals.RecordSuccess(o.Workload, r.Action)
 		return 0
-	case errors.Is(r.Err, ErrExpired): // nobody was asked
+	case errors.Is(r.Err, ErrExpired): // the server was not asked
 		return time.Second
 	case r.busy:
 		return r.retryAfter

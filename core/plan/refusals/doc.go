@@ -1,8 +1,8 @@
 // Package refusals remembers which writes the server refused, and when to try them again.
 //
-// Outcomes of actions go in, what a pass must know of them comes out as action.Refusals. Pauses grow and are lower
+// Outcomes of actions go in, the refusals that a pass needs come out as action.Refusals. Pauses grow and are lower
 // bounds: no event cuts them short but an edit of the workload and, where a budget may have refused, a pod that becomes
-// available. A process that starts anew remembers nothing and tries once; nothing else is lost.
+// available. A process that restarts remembers nothing and tries once; nothing else is lost.
 //
-// It must never write, and never decide what to write.
+// The package must never write, and never choose a write.
 package refusals

@@ -14,7 +14,7 @@ import (
 const (
 	// firstPause is the first pause before a refused write is repeated as it is.
 	firstPause = time.Second
-	// firstDryRunPause is the first pause before a dry run of what was refused after other writes were done.
+	// firstDryRunPause is the first pause before a dry run of a write that was refused after other writes were done.
 	firstDryRunPause = 10 * time.Second
 	// MaxPause is the longest pause of all that is refused for one purpose: one of it is tried twice a minute.
 	// Where several are refused they take turns, and so do the purposes for which one object is to be written.
@@ -23,15 +23,15 @@ const (
 	retryLead = time.Second
 	// toleratedConflicts is how many conflicts in a row are not reported: the snapshot may have been outdated.
 	toleratedConflicts = 3
-	// forgetAfter is how long after its time a refused write is remembered that nobody wants any more.
+	// forgetAfter is how long after its time a refused write is remembered that no plan wants any more.
 	forgetAfter = 10 * time.Minute
 )
 
 // Failure is why an action is not done.
 type Failure struct {
-	// Message is the server's, empty where there is nothing to tell of.
+	// Message is the server's, empty where there is nothing to report.
 	Message string
-	// RetryAfter is what the server asks for, 0 for nothing.
+	// RetryAfter is the pause that the server asks for, 0 for none.
 	RetryAfter time.Duration
 	// Late is true if other writes of the action were done before, or if a dry run of it was refused.
 	Late bool
@@ -44,7 +44,7 @@ type Failure struct {
 	// Overtaken is true of a conflict after which the server has shown a version of another writer. That is no refusal,
 	// however often it happens, as long as each was written from another version.
 	Overtaken bool
-	// Isolated is true if what was in the way of the action is in the way of no other.
+	// Isolated is true if the cause of the failure affects this action only.
 	Isolated bool
 	// NodeTooSmall is true if the pod asks for more than its node has.
 	NodeTooSmall bool
@@ -70,18 +70,18 @@ type purposeState struct {
 	targets map[string]*target
 }
 
-// Observation is what a pass over a workload sees.
+// Observation is the view of a workload in one pass.
 type Observation struct {
 	// Now is the time.
 	Now time.Time
 	// Generation is the workload's: an edit ends the present pauses.
 	Generation int64
-	// Available counts the workload's available pods. It is asked only where something is refused: one more
-	// may be what another admission webhook waits for. Nil asks nothing.
+	// Available counts the workload's available pods. It is asked only where something is refused: another admission
+	// webhook may wait for one more. Nil asks nothing.
 	Available func() int
 }
 
-// For is what a pass over the workload must know.
+// For returns the refusals that a pass over the workload needs.
 func (m *Tracker) For(key memory.Key, at Observation) action.Refusals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,16 +102,16 @@ func (m *Tracker) For(key memory.Key, at Observation) action.Refusals {
 	return known
 }
 
-// RecordFailure records that the action of the workload is not done. It returns the pause before it, or another one
-// of its purpose, is tried again, and what a status tells of it: of all that is refused for the purpose the same,
-// whichever was tried last, and nothing of a conflict at first.
+// RecordFailure records that the action of the workload is not done. It returns the pause before it, or another one of
+// its purpose, is tried again, and the report for a status: the same for all refused actions of the purpose, whichever
+// was tried last, and none for a conflict at first.
 func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Action, f Failure, now time.Time) (pause time.Duration, told action.Told) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.of(key, generation)
 	r := w.purpose(a.Purpose())
 	t := r.target(a)
-	if t.tries == 0 && !f.Conflict { // the server does not know what the object is written for
+	if t.tries == 0 && !f.Conflict { // the server does not know the purpose of a write
 		t.before = w.triesAt(a, now)
 	}
 	asked := t.byBudget
@@ -120,7 +120,7 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 		return backoff(firstPause, t.tries), action.Told{}
 	}
 	if !f.Isolated {
-		if !t.byBudget || !now.Before(r.until) { // a budget says the same to all that ask at once
+		if !t.byBudget || !now.Before(r.until) { // a budget gives all that ask at once the same answer
 			r.streak++
 		}
 		r.until = now.Add(max(backoff(firstPause, r.streak), f.RetryAfter))
@@ -149,7 +149,7 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 	return pause, told
 }
 
-// target is what is known of the action, which is new at the first refusal.
+// target is the state of the action, which is new at the first refusal.
 func (r *purposeState) target(a *action.Action) *target {
 	t := r.targets[a.Target()]
 	if t == nil {
@@ -160,10 +160,11 @@ func (r *purposeState) target(a *action.Action) *target {
 	return t
 }
 
-// RecordSuccess records that the server took the action. What else it refused for that purpose, or to that object for
-// another one, waits as if it were alone: the refusals may have ended. What it refused to an update in place of that pod to
-// another revision is forgotten, because nobody wants it any more, unless the update changes labels alone: the server may
-// refuse the spec of the next update, too, which is therefore tried by a dry run first.
+// RecordSuccess records that the server took the action. Other refused actions of that purpose, or on that object for
+// another purpose, wait as if they were alone: the refusals may have ended. A refused update in place of that pod to
+// another revision is forgotten, because it is not wanted any more. It is remembered if the update that the
+// server took changes labels alone: the server may refuse the spec of the next update, too, which is therefore tried by
+// a dry run first.
 func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,7 +192,7 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	}
 }
 
-// forget drops what was refused to a target for a purpose.
+// forget drops the refusal of a target for a purpose.
 func (w *workload) forget(purpose action.Purpose, target string) {
 	r := w.purposes[purpose]
 	delete(r.targets, target)
@@ -200,12 +201,12 @@ func (w *workload) forget(purpose action.Purpose, target string) {
 	}
 }
 
-// Forget drops what is remembered of a workload that is gone.
+// Forget drops the refusals of a workload that is gone.
 func (m *Tracker) Forget(name types.NamespacedName) {
 	m.workloads.Forget(name)
 }
 
-// of returns what is known of a workload of which something is refused.
+// of returns the state of a workload with refusals.
 func (m *Tracker) of(key memory.Key, generation int64) *workload {
 	w, ok := m.workloads.Get(key)
 	if !ok {
@@ -260,7 +261,7 @@ func (r *purposeState) wanted(this *target, now time.Time) int {
 	return n
 }
 
-// overdue reports whether the action could have been tried for long and was not: perhaps nobody wants it any more.
+// overdue reports whether the action could have been tried for long and was not: it may not be wanted any more.
 func (r *purposeState) overdue(t *target, now time.Time) bool {
 	return now.After(t.until.Add(MaxPause * time.Duration(len(r.targets))))
 }
@@ -275,7 +276,7 @@ func (r *purposeState) hasTurn(from, to time.Time, than *target) bool {
 	return false
 }
 
-// prune drops what has not been tried though it could have been for long.
+// prune drops refused actions that have not been tried though they could have been for long.
 func (w *workload) prune(now time.Time) {
 	for purpose, r := range w.purposes {
 		for key, t := range r.targets {
@@ -320,7 +321,7 @@ func (r *purposeState) view(now time.Time) action.RefusedPurpose {
 	return v
 }
 
-// told is what the server said of the action that was refused first of those that are still wanted, or of all where
+// told is the server's answer to the action that was refused first of those that are still wanted, or of all where
 // perhaps none is.
 func (r *purposeState) told(now time.Time) (text action.Told, wanted bool) {
 	var first *target

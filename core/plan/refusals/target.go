@@ -28,10 +28,10 @@ type target struct {
 }
 
 // fail notes one more failure. It reports whether that is a conflict which a newer version of the object may end and
-// which says nothing of other objects.
+// which has nothing to do with other objects.
 func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	if f.Overtaken && (t.tries == 0 || t.transient) && t.version != a.Object.GetResourceVersion() {
-		t.tries = 0 // the object goes on, so that this says nothing of the next try
+		t.tries = 0 // the object changes, so that this is no evidence about the next try
 	}
 	t.tries++
 	t.revision = a.Revision
@@ -53,7 +53,7 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 // judgeNode notes since when the node has been too small for the revision.
 func (t *target) judgeNode(a *action.Action, f Failure, now time.Time) {
 	switch {
-	case f.Conflict || f.MayHaveSucceeded: // nobody has looked at the node
+	case f.Conflict || f.MayHaveSucceeded: // the server has not looked at the node
 	case !f.NodeTooSmall:
 		t.tooSmall = action.NodeTooSmall{}
 	case t.tooSmall.Since.IsZero() || t.tooSmall.Revision != a.Revision:
@@ -70,9 +70,9 @@ func inService(o action.Object) bool {
 	})
 }
 
-// pause is the one after the present refusal of an action that waits for no turn. What a budget says depends on other pods:
-// it is asked for all pods after growing pauses, the streak being the number of them, which begin anew when it grants one.
-// Where something else has refused the action before, the pauses go on from there.
+// pause is the one after the present refusal of an action that waits for no turn. A budget's answer depends on other
+// pods: it is asked for all pods after growing pauses, the streak being the number of them, which begin again when it
+// grants one. If the action was refused for another reason before, the pauses continue from there.
 func (t *target) pause(late bool, streak int) time.Duration {
 	switch {
 	case t.byBudget:

@@ -59,20 +59,20 @@ func SetFailure(list []workload.Condition, conditionType, text string, now metav
 	}, now)
 }
 
-// Summary is what kstatus wants to know of a workload.
+// Summary is the state of a workload for kstatus.
 type Summary struct {
 	// Done is true if everything is as the spec wants it.
 	Done bool
-	// Stalled is true if it will not get there without somebody's help.
+	// Stalled is true if the workload needs help to get there.
 	Stalled bool
 	// Reason is one word for machines.
 	Reason string
-	// Message says for whom or what the workload waits.
+	// Message names the object or event that the workload waits for.
 	Message string
 }
 
-// ReportFailures says which writes of the pass have failed, and that the pods are in trouble; it leaves the summary of
-// a pass in which none has as it is, and says so.
+// ReportFailures puts the failed writes of the pass into the summary, and the trouble of the pods. It returns false,
+// and leaves the summary as it is, if none has failed.
 func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	switch {
 	case done.ScaleError != "":
@@ -91,8 +91,8 @@ func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	return true
 }
 
-// DoneSummary is the summary of a workload whose pods are all available, and of which so many wait for the end of a
-// pause.
+// DoneSummary is the summary of a workload with all pods available; paused is the number of pods that wait for the end
+// of a pause.
 func DoneSummary(paused int) Summary {
 	if paused == 0 {
 		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are up to date and available"}
@@ -100,7 +100,7 @@ func DoneSummary(paused int) Summary {
 	return Summary{Done: true, Reason: ReasonPaused, Message: PausedMessage(paused)}
 }
 
-// PausedMessage says how many pods, at least one, wait for the end of a pause.
+// PausedMessage is the message about the number of pods, at least one, that wait for the end of a pause.
 func PausedMessage(pods int) string {
 	if pods == 1 {
 		return "the update is paused; 1 pod is not updated"

@@ -8,7 +8,7 @@ const (
 	Ready = "Ready"
 	// Reconciling is True while the workload is on its way there, and else absent.
 	Reconciling = "Reconciling"
-	// Stalled is True while it will not get there without somebody's help, and else absent.
+	// Stalled is True while the workload needs help to get there, and else absent.
 	Stalled = "Stalled"
 )
 
@@ -37,7 +37,7 @@ const (
 	ReasonBlocked = "Blocked"
 )
 
-// ReasonError is the reason of a condition whose message is the text of an error.
+// ReasonError is the reason of a condition that has the text of an error as its message.
 const ReasonError = "Error"
 
 // Reasons are all that users read of this package.

@@ -19,13 +19,13 @@ const WaitReason = "FailedPodBackOff"
 // Reasons are all that users read of this package.
 var Reasons = []string{WaitReason}
 
-// Message says where pods fail, such as "on node n1", and when the next one is made.
+// Message names the place where pods fail, such as "on node n1", and the time when the next one is made.
 func Message(where string, next time.Time) string {
 	return fmt.Sprintf("pods %s fail repeatedly; the next one is created at %s", where, next.UTC().Format(time.RFC3339))
 }
 
 // The pauses before failed pods of one place are replaced: none for the first, then from the shortest to the longest,
-// each twice the one before. A place without failures for twice the longest begins anew.
+// each twice the one before. A place without failures for twice the longest begins again without a pause.
 const (
 	shortestPause = time.Second
 	longestPause  = 15 * time.Minute
@@ -36,7 +36,7 @@ type Memory struct {
 	sets memory.Objects[*failingSet]
 }
 
-// failingSet is what is known of one set and one revision.
+// failingSet is the state of one set and one revision.
 type failingSet struct {
 	revision string
 	places   map[string]*failure
@@ -49,9 +49,9 @@ type failure struct {
 	since time.Time
 }
 
-// RetryAt notes the pods that have failed and are not terminating, and returns for each place that has to wait when they
-// may be replaced. The revision is the one that the set is updated to: failures of another one say nothing of it. A pod
-// that may be replaced now starts the next pause of its place.
+// RetryAt notes the pods that have failed and are not terminating, and returns for each place that has to wait when
+// they may be replaced. The revision is the one that the set is updated to: failures of another one do not count for
+// it. A pod that may be replaced now starts the next pause of its place.
 func (m *Memory) RetryAt(set metav1.Object, revision string, pods []*corev1.Pod, place func(*corev1.Pod) string, now time.Time) map[string]time.Time {
 	failed := map[string][]types.UID{}
 	for _, pod := range pods {

@@ -12,27 +12,27 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 )
 
-// Plan is what one pass over a workload wants.
+// Plan is the plan of one pass over a workload.
 type Plan struct {
 	action.Plan
-	// PreDownload is what pulling images ahead wants. Its steps hold up nothing: they run after the others,
-	// whatever became of those, and what goes wrong in them is no failure of the pass.
+	// PreDownload is the plan for pulling images ahead. Its steps delay nothing: they run after the others, whatever
+	// became of those, and their failures are no failures of the pass.
 	PreDownload predownload.JobPlan
-	// Err says why the spec cannot be followed, in words for its author. Only what keeps running
-	// pods in order is planned then.
+	// Err is the reason why the spec cannot be followed, in words for its author. The plan then only keeps running pods in
+	// order.
 	Err error
 	// MaxUnavailable is how many pods an update may have out of service, as a number. No write depends on it.
 	MaxUnavailable int32
 }
 
-// String is the plan as text, with what runs aside at its end.
+// String is the plan as text, with the steps of PreDownload at its end.
 func (p Plan) String() string {
 	aside := action.Plan{Steps: p.PreDownload.Steps}
 	return p.Plan.String() + aside.String()
 }
 
-// PreDownload has the images of the update revision pulled on the nodes of old pods. The rollout says what the
-// snapshot does not. A revision that is not written yet waits for the pass that its event brings.
+// PreDownload has the images of the update revision pulled on the nodes of old pods. The rollout has the facts that the
+// snapshot lacks. A revision that is not written yet waits for the pass that its event brings.
 func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
 	c := s.Chosen
 	if p.Err != nil || c.Current == nil || c.Update == nil || c.Create || c.Renumber {

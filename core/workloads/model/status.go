@@ -14,7 +14,7 @@ type StatusFields struct {
 	CollisionCount                  **int32
 }
 
-// SetStatus sets the fields for a set with this selector. What is unknown in this pass stays as it is.
+// SetStatus sets the fields for a set with this selector. Fields with unknown values in this pass stay as they are.
 func (s *Snapshot[W]) SetStatus(selector *metav1.LabelSelector, status StatusFields) {
 	*status.ObservedGeneration = s.Set.GetGeneration()
 	*status.LabelSelector = ownership.SelectorText(selector, *status.LabelSelector)

@@ -20,7 +20,7 @@ import (
 //  8. created at an unknown time, then newer before older
 //  9. the name
 //
-// The ranks are those of SameNodeRanks or SpreadRanks for the same pods; nil ranks all alike.
+// The ranks are the result of SameNodeRanks or SpreadRanks for the same pods; nil ranks all alike.
 func ForDeletion(pods []podstate.State, rank []float64) []int {
 	every := make([]int, len(pods))
 	for i := range every {
@@ -57,17 +57,16 @@ func before(order []int, n int) []int {
 
 // SpreadConstraint is one rule of topology spread.
 type SpreadConstraint struct {
-	// TopologyKey is the label of nodes whose values are the domains.
+	// TopologyKey is the label of nodes with the domain as its value.
 	TopologyKey string
 	// LimitedValues restricts the rule to some of the domains; empty means all.
 	LimitedValues []string
 }
 
-// SpreadRanks spreads pods over topology domains: for each constraint with d domains, the i-th to go
-// of the n pods in a domain, counted from 0, has rank (n-i)·ln(d+2); the ranks of all constraints
-// add up. Constraints with more domains weigh more. Pods without node, or on a node whose labels are
-// unknown or lack the key, get nothing from that constraint. nodeLabels returns nil for unknown nodes. Others stay, and
-// count in their domains.
+// SpreadRanks spreads pods over topology domains: for each constraint with d domains, the i-th to go of the n pods in a
+// domain, counted from 0, has rank (n-i)·ln(d+2); the ranks of all constraints add up. Constraints with more domains
+// weigh more. Pods without node, or on a node with unknown labels or without the key, get nothing from that constraint.
+// nodeLabels returns nil for unknown nodes. Others stay, and count in their domains.
 //
 // With zones of 3, 2 and 1 pods the ranks are 4.83 3.22 1.61, 3.22 1.61 and 1.61: to remove three,
 // two go from the first zone and one from the second.
@@ -104,7 +103,7 @@ func (c SpreadConstraint) domain(pods []podstate.State, nodeLabels func(node str
 	}
 }
 
-// domains splits the indexes by what of says and keeps their order. Those of which it says nothing
+// domains splits the indexes by the domain that the function returns and keeps their order. Indexes without a domain
 // are left out.
 func domains(order []int, of func(index int) (string, bool)) map[string][]int {
 	split := map[string][]int{}

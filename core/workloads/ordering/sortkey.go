@@ -40,7 +40,7 @@ func valueOf(index int, s *podstate.State) sortKey {
 		age:      ageValue(s.Pod.CreationTimestamp.Time),
 		name:     s.Pod.Name,
 	}
-	if s.Ready { // among pods that are not ready, the time says nothing
+	if s.Ready { // among pods that are not ready, the time does not matter
 		v.readyAge = ageValue(s.ReadySince)
 	}
 	return v

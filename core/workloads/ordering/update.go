@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// UpdateOptions is what the user says about the order of an update.
+// UpdateOptions are the user's settings for the order of an update.
 type UpdateOptions struct {
 	// Priority is updateStrategy.priorityStrategy; nil orders nothing.
 	Priority *workload.UpdatePriorityStrategy
@@ -23,7 +23,7 @@ type UpdateOptions struct {
 // The least valuable pods come first: not assigned to a node, Pending before Unknown before Running,
 // not ready, not available, ready for less time, more restarts, newer, by name. Above that stands the
 // priority, so that within one priority unavailable pods come first; then pods are scattered; and
-// pods in PreparingUpdate, whose update has begun, come before all others.
+// pods in PreparingUpdate, which have begun their update, come before all others.
 func ForUpdate(all []podstate.State, waiting []int, o UpdateOptions) []int {
 	order := sorted(sortKeys(all, waiting), (*sortKey).forUpdate)
 	order = ByPriority(all, order, o)

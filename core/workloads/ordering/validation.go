@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 )
 
-// ValidatePriority says what is wrong with a priorityStrategy, as Required at path; nil is valid.
-// Of the weights, 0 is accepted although the words of the published API deny it.
+// ValidatePriority returns the errors of a priorityStrategy, as Required at path; nil is valid. Of the weights, 0 is
+// accepted although the words of the published API deny it.
 func ValidatePriority(p *workload.UpdatePriorityStrategy, path *field.Path) field.ErrorList {
 	if p == nil {
 		return nil
@@ -37,7 +37,7 @@ func ValidatePriority(p *workload.UpdatePriorityStrategy, path *field.Path) fiel
 	return errs
 }
 
-// ValidateScatter says what is wrong with a scatterStrategy, as Required at path; empty is valid.
+// ValidateScatter returns the errors of a scatterStrategy, as Required at path; empty is valid.
 func ValidateScatter(s workload.UpdateScatterStrategy, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[workload.UpdateScatterTerm]bool{}

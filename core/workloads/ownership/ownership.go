@@ -62,7 +62,7 @@ func PodReference(pod *corev1.Pod) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 }
 
-// SelectorText is the selector as status.labelSelector shows it to autoscalers; where it cannot be read, what was shown
+// SelectorText is the selector as status.labelSelector shows it to autoscalers; where it cannot be read, the text from
 // before.
 func SelectorText(selector *metav1.LabelSelector, before string) string {
 	s, err := metav1.LabelSelectorAsSelector(selector)

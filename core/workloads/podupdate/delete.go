@@ -11,19 +11,18 @@ import (
 // DeleteToRecreate is the action reason of the delete of a pod that makes way for one of another revision.
 const DeleteToRecreate = "Recreate"
 
-// DeleteReason says why a pod is deleted.
+// DeleteReason is the reason why a pod is deleted.
 type DeleteReason struct {
 	// Reason is one word for machines, Message one sentence for people.
 	Reason, Message string
-	// Event is what the user is told of the deletion; nil for nothing. It does not tell of a pod that its
-	// hook holds.
+	// Event is the event for the user about the deletion; nil for none. It is not sent for a pod that its hook holds.
 	Event *action.Event
 	// LabelsWhileHeld are labels for a pod that its hook holds; nil for none.
 	LabelsWhileHeld map[string]string
 }
 
-// Delete deletes the pod, or brings it into PreparingDelete while the hook preDelete holds it: the
-// action's verb tells which.
+// Delete deletes the pod, or brings it into PreparingDelete while the hook preDelete holds it: the action's verb shows
+// which.
 func (w *Workload) Delete(o podstate.State, why DeleteReason) action.Action {
 	c := w.Change(o.Pod)
 	if lifecycle.BeginDelete(c, w.Lifecycle) {
@@ -46,7 +45,7 @@ func (w *Workload) CancelDelete(o podstate.State) (action.Action, bool) {
 }
 
 // KeepInService takes a pod back from PreparingDelete to Normal, into service where its hook has taken it out of it. It
-// is for workloads whose pods come back whatever their hook does.
+// is for workloads that take their pods back whatever their hook does.
 func (w *Workload) KeepInService(o podstate.State) action.Action {
 	return changed(w.backToNormal(o), "PreDeleteCancelled", "the pod is needed again")
 }
@@ -66,7 +65,7 @@ func (w *Workload) HasLetGo(o podstate.State) bool {
 	return false
 }
 
-// Pause takes a pod back to Normal whose hook has let go of it for an update that is paused.
+// Pause takes a pod back to Normal that its hook has released for an update that is paused.
 func (w *Workload) Pause(o podstate.State) action.Action {
 	return changed(w.backToNormal(o), "Paused", "its hook has released the pod, and the update is paused")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Policy says how pods get to another revision, in the words of the field podUpdatePolicy.
+// Policy is the way pods get to another revision, in the words of the field podUpdatePolicy.
 type Policy string
 
 // The policies. An empty one is ReCreate.
@@ -51,13 +51,13 @@ func WaitReason(err error) string {
 	return WaitNotInPlace
 }
 
-// agentPatience is how long a container may have run before a node agent that says nothing of it counts as missing. An
-// agent that is there takes a few seconds.
+// agentPatience is how long a container may have run before a node agent that reports nothing about it counts as
+// missing. An agent that is there takes a few seconds.
 const agentPatience = 30 * time.Second
 
 // UpdatePath returns the in-place update that brings the pod to the target under the policy, or nil if it needs a new
 // pod, be it because it has waited for its resources to the deadline. The error is a *NotInPlaceError, or an
-// *inplace.NodeAgentMissingError for a moment in which a node agent may yet tell about a container.
+// *inplace.NodeAgentMissingError for a moment in which a node agent may yet report a container.
 func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevision) (*inplace.Update, error) {
 	if !w.Policy.InPlace() || w.waitedInVain(o, target) {
 		return nil, nil
@@ -73,7 +73,8 @@ func (w *Workload) UpdatePath(o podstate.State, target *appsv1.ControllerRevisio
 }
 
 // mayHearOfAgent reports whether the error is that no node agent knows a container which was started only a moment ago,
-// and has the plan look again when that is over. Whatever the two clocks say, it lasts twice agentPatience at most.
+// and has the plan look again when that is over. However far the two clocks differ, it lasts twice agentPatience at
+// most.
 func (w *Workload) mayHearOfAgent(err error) bool {
 	missing, ok := errors.AsType[*inplace.NodeAgentMissingError](err)
 	if !ok || missing.StartedAt.IsZero() {

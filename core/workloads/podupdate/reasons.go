@@ -6,7 +6,7 @@ import "github.com/flotilla-project/flotilla/core/pods/inplace"
 const (
 	// WaitNotInPlace means that policy InPlaceOnly and the change of the template contradict each other.
 	WaitNotInPlace = "NotInPlace"
-	// WaitNodeAgentMissing means that nobody on the node would restart the pod's containers.
+	// WaitNodeAgentMissing means that no node agent would restart the pod's containers.
 	WaitNodeAgentMissing = inplace.ReasonNodeAgentMissing
 	// WaitPreNormalHook means that the hook preNormal holds a new pod.
 	WaitPreNormalHook = "PreNormalHook"
@@ -18,9 +18,9 @@ const (
 
 // Reasons of events on the workload.
 const (
-	// EventInPlace tells that an update in place has begun.
+	// EventInPlace means that an update in place has begun.
 	EventInPlace = "SuccessfulUpdatePodInPlace"
-	// EventInPlaceFailed tells that it could not.
+	// EventInPlaceFailed means that it could not.
 	EventInPlaceFailed = "FailedUpdatePodInPlace"
 )
 

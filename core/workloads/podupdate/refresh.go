@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Refreshed is what Refresh found.
+// Refreshed is the result of Refresh.
 type Refreshed struct {
 	// Action is the write that brings the pod on; nil when there is none.
 	Action *action.Action
@@ -20,8 +20,9 @@ type Refreshed struct {
 	Updating bool
 }
 
-// Refresh lets a pod continue what has begun: an update in place, its readiness gates, its lifecycle state. A pod in
-// PreparingUpdate that is at the wanted revision already goes back. What holds the pod up becomes a wait of the plan.
+// Refresh continues the changes of a pod that have begun: an update in place, its readiness gates, its lifecycle state.
+// A pod in PreparingUpdate that is at the wanted revision already goes back. The reason why the pod waits becomes a wait
+// of the plan.
 func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	c := w.Change(o.Pod)
 	lifecycle.SetInitialReadiness(c)
@@ -82,7 +83,7 @@ func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress in
 	}
 	if a.Verb == action.UpdateInPlace {
 		a.Revision = o.Revision
-		a.Event = &action.Event{Failed: EventInPlaceFailed} // that it has begun was told
+		a.Event = &action.Event{Failed: EventInPlaceFailed} // an event has reported that it has begun
 	}
 	return a
 }
@@ -101,7 +102,7 @@ func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.A
 // another pod. Short server errors are over by then.
 const maxWaitOutOfService = 10 * time.Second
 
-// returnToService takes a pod back into service whose next containers the server refuses, or may refuse; nil when it
+// returnToService takes a pod back into service if the server refuses, or may refuse, its next containers; nil when it
 // serves already or cannot.
 func (w *Workload) returnToService(o podstate.State) *action.Action {
 	c := w.Change(o.Pod)
@@ -162,7 +163,7 @@ func (w *Workload) passesPreNormal(o podstate.State, c *action.PodChange) bool {
 		o.Lifecycle == contract.LifecyclePreparingNormal && c.Label(contract.LifecycleStateLabel) != contract.LifecyclePreparingNormal
 }
 
-// describe says in a few words what a refresh changes.
+// describe names the change of a refresh in a few words.
 func describe(o podstate.State, c *action.PodChange) string {
 	if state := c.Label(contract.LifecycleStateLabel); state != "" && state != o.Lifecycle {
 		return o.Lifecycle + " to " + state

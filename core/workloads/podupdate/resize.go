@@ -22,8 +22,8 @@ func (w *Workload) agentMissing(o podstate.State) bool {
 	return w.Policy != InPlaceOnly && inplace.AgentMissing(o.Pod, w.Now, w.Revisions.options)
 }
 
-// ResizeOverdue reports whether the pod does not get resources of its own revision in place any more: a container whose
-// limits are raised is down, or the pod has waited to the deadline for them, or for the rest of its update, because its
+// ResizeOverdue reports whether the pod does not get resources of its own revision in place any more. A container with
+// raised limits is down, or the pod has waited to the deadline for them, or for the rest of its update, because its
 // node puts them off, can never give them or fails to. It needs a new pod, then; the plan looks at others again when
 // their deadline is over.
 func (w *Workload) ResizeOverdue(o podstate.State) bool {
@@ -41,7 +41,8 @@ func (w *Workload) ResizeOverdue(o podstate.State) bool {
 	return overdue || stopped
 }
 
-// resizedByOthers reports whether somebody else, such as a vertical autoscaler, has asked for what the pod waits for.
+// resizedByOthers reports whether another client, such as a vertical autoscaler, has asked for the resources that the
+// pod waits for.
 func (w *Workload) resizedByOthers(o podstate.State) bool {
 	own := w.Revisions.withHash(o.Revision)
 	return own != nil && inplace.ResizedByOthers(o.Pod, own.Template)
@@ -66,7 +67,7 @@ func (w *Workload) waitedInVain(o podstate.State, target *appsv1.ControllerRevis
 		w.Revisions.HasTemplate(o.Revision, target) && w.Overdue(o)
 }
 
-// WhyNewPod says in one sentence why the pod gets to the target by a new one.
+// WhyNewPod is one sentence about the reason why the pod gets to the target by a new one.
 func (w *Workload) WhyNewPod(o podstate.State, target *appsv1.ControllerRevision) string {
 	hash := podstate.ShortHash(target.Name)
 	switch {
@@ -97,8 +98,8 @@ func (w *Workload) nodeTooSmall(o podstate.State, revision string) bool {
 	return !w.SameNode && w.isOver(w.Plan.Refusals.NodeTooSmallSince(o.Pod, revision))
 }
 
-// isOver reports whether the deadline of what has been waited for since the moment is over, and otherwise has the plan
-// look again then. A zero moment is no wait.
+// isOver reports whether the deadline of a wait that began at the moment is over, and otherwise has the plan look again
+// then. A zero moment is no wait.
 func (w *Workload) isOver(since time.Time) bool {
 	if since.IsZero() {
 		return false

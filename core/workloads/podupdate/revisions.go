@@ -29,7 +29,7 @@ type Revisions struct {
 // revisionPair is the short hash of the revision that an update path begins at and the name of the one it leads to.
 type revisionPair struct{ from, to string }
 
-// updatePath says how a pod of one revision gets to another.
+// updatePath is the way of a pod of one revision to another.
 type updatePath struct {
 	update *inplace.Update
 	err    error // why not in place
@@ -79,8 +79,8 @@ func (r *Revisions) equal(a, b *appsv1.ControllerRevision) bool {
 	return errFirst == nil && errSecond == nil && podspec.Equal(first, second, r.options.DefaultPullPolicy)
 }
 
-// Diff is how pods of the revision with the short hash are brought to another one in place. The error
-// says why they need a new pod, for instance because their own revision is no longer known.
+// Diff is how pods of the revision with the short hash are brought to another one in place. The error is the reason why
+// they need a new pod, for instance because their own revision is no longer known.
 func (r *Revisions) Diff(from string, to *appsv1.ControllerRevision) (*inplace.Update, error) {
 	key := revisionPair{from, to.Name}
 	w, ok := r.paths[key]

@@ -56,7 +56,7 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 
 func resizes(p action.Patch) bool { return p.Subresource == "resize" }
 
-// withResizes puts the resizes of all batches in place of those of the next one.
+// withResizes replaces the resizes of the next batch by the resizes of all batches.
 func withResizes(later, all []action.Patch) []action.Patch {
 	return slices.Concat(slices.DeleteFunc(later, resizes), all)
 }
@@ -94,8 +94,8 @@ func setLabels(c *action.PodChange, labels map[string]string) {
 	}
 }
 
-// CancelUpdate takes a pod out of PreparingUpdate whose update is no longer wanted. Of a pod in another state
-// it writes nothing.
+// CancelUpdate takes a pod out of PreparingUpdate if its update is no longer wanted. For a pod in another state it
+// writes nothing.
 func (w *Workload) CancelUpdate(o podstate.State) action.Action {
 	c := w.Change(o.Pod)
 	lifecycle.CancelUpdate(c, w.Lifecycle)

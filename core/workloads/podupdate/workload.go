@@ -11,29 +11,28 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Workload is what must be known of a workload in one pass to move its pods.
+// Workload holds the facts about a workload that one pass needs to move its pods.
 type Workload struct {
 	// Revisions are the revisions that it owns.
 	Revisions *Revisions
-	// Policy says how pods get to another revision.
+	// Policy is the way pods get to another revision.
 	Policy Policy
 	// Lifecycle are its hooks; nil for none.
 	Lifecycle *workload.Lifecycle
 	// GraceSeconds is how long a pod is out of service before its containers are stopped in place.
 	GraceSeconds int32
 	// ResizeDeadlineSeconds is how long a pod waits for resources that its node puts off or can never give, until it needs
-	// a new pod; nil for ever. It counts with policy InPlaceIfPossible only.
+	// a new pod; nil means without end. It counts with policy InPlaceIfPossible only.
 	ResizeDeadlineSeconds *int32
 	// SameNode is true if a new pod comes to the node of the old one.
 	SameNode bool
-	// Labels are the labels that tell of which revision a pod is, by the revision's full name. An update
-	// in place sets them.
+	// Labels are the labels that show the revision of a pod, by the revision's full name. An update in place sets them.
 	Labels func(revision string) map[string]string
 	// MissingLabels, if set, returns labels that the pod must have and does not; nil for none. Refresh writes them.
 	MissingLabels func(o podstate.State) map[string]string
 	// Now is the moment of the pass.
 	Now time.Time
-	// Plan is told what pods wait for and when to look at them again. Actions are not added to it.
+	// Plan gets the reasons why pods wait and the times to look at them again. Actions are not added to it.
 	Plan *action.Plan
 }
 
@@ -42,8 +41,8 @@ func (w *Workload) Change(pod *corev1.Pod) *action.PodChange {
 	return action.NewPodChange(pod, metav1.NewTime(w.Now))
 }
 
-// HasWrites reports whether the action has anything to write. That of a pod which its hook holds already has
-// not, and belongs into no plan.
+// HasWrites reports whether the action has anything to write. The action of a pod that its hook already holds has
+// nothing, and belongs into no plan.
 func HasWrites(a action.Action) bool {
 	return a.Verb == action.Create || a.Verb == action.Delete || len(a.Patches) > 0
 }

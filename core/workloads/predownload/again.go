@@ -28,8 +28,8 @@ const (
 
 // Round is a pull of the images of an update revision: the jobs that were made together.
 type Round struct {
-	// Nodes are those of older pods that it serves or has served; nil where that is not known. As long as it goes on, these
-	// are the ones that were there when it began. Read-only.
+	// Nodes are the nodes of older pods that it serves or has served; nil where that is not known. Until it ends, these
+	// are the nodes that were there when it began. Read-only.
 	Nodes map[string]bool
 	// Began is when its jobs were made, Ended when they were seen to have ended; zero for unknown.
 	Began, Ended time.Time
@@ -119,8 +119,8 @@ func (p *planner) ofUpdate() []*Job {
 	return jobs
 }
 
-// end is the round once its jobs have ended. The last job of an image tells of it. Where one is gone, the nodes that were
-// there when the round began have been served, as far as anybody knows.
+// end is the round once its jobs have ended. The last job of an image shows the result. If that job is gone, the nodes
+// that were there when the round began count as served.
 func (p *planner) end(r Round) Round {
 	latest := map[string]*Job{}
 	for _, job := range p.ofUpdate() {
@@ -175,7 +175,7 @@ func (p *planner) cause(last *Round) *cause {
 	return nil
 }
 
-// lacking says of the worst image how many nodes could not pull it.
+// lacking names the worst image and the number of nodes that could not pull it.
 func lacking(failed map[string]*Job) string {
 	worst := slices.MaxFunc(slices.Collect(maps.Values(failed)), func(a, b *Job) int {
 		return cmp.Or(cmp.Compare(a.Lacking, b.Lacking), cmp.Compare(b.Image, a.Image))

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// pullTimeout is in seconds, unless the user says otherwise.
+	// pullTimeout is in seconds, unless the user sets another one.
 	pullTimeout = 300
 	// pullBackoff is how often a node tries again.
 	pullBackoff = 1
@@ -34,7 +34,7 @@ type Job struct {
 	*metav1.PartialObjectMetadata
 	// Image is the reference that it pulls.
 	Image string
-	// Ended says that it pulls no more, Completed since when; zero for unknown.
+	// Ended is true if it pulls no more, Completed is the time since when; zero for unknown.
 	Ended     bool
 	Completed time.Time
 	// Desired is how many nodes were to pull the image, and Lacking how many of them have not, of a job that has ended.
@@ -62,8 +62,9 @@ func ReadJob(from *unstructured.Unstructured) *Job {
 	return job
 }
 
-// createJobs creates one job for each container and native sidecar whose image changes for any pod, but for those that
-// exist; with a cause to pull again, further jobs. It returns false where it tells the user why that is not possible.
+// createJobs creates one job for each container and native sidecar with an image that changes for any pod, but for
+// those that exist; with a cause to pull again, further jobs. It returns false if that is not possible; a warning then
+// names the cause.
 func (p *planner) createJobs(again *cause) (action.Step, bool) {
 	step := action.Step{Name: stepPull}
 	template, known, err := p.images()
@@ -111,7 +112,7 @@ func (p *planner) nextName(c *corev1.Container, again *cause) (string, bool) {
 	return jobName(p.Update.Name, c.Name, n), again.concerns(c.Image)
 }
 
-// images returns the template of the update revision, which is empty after an error, and what known returns.
+// images returns the template of the update revision, which is empty after an error, and the function from known.
 func (p *planner) images() (*corev1.PodTemplateSpec, func(*corev1.Container) bool, error) {
 	known, err := p.known()
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *planner) images() (*corev1.PodTemplateSpec, func(*corev1.Container) boo
 	return template, known, nil
 }
 
-// known says of a container whether it has its image in all revisions that pods come from.
+// known returns a function that reports whether a container has its image in all revisions that pods come from.
 func (p *planner) known() (func(*corev1.Container) bool, error) {
 	var before []map[string]string
 	for _, r := range p.From {

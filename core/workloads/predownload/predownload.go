@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Names of the steps: stepPull has the jobs, stepMark records on the revision what was decided.
+// Names of the steps: stepPull has the jobs, stepMark records the decision on the revision.
 const (
 	stepPull = "pull"
 	stepMark = "mark"
@@ -41,33 +41,33 @@ type Rollout struct {
 	Template func(*appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error)
 	// Replicas is how many pods there shall be.
 	Replicas int32
-	// PerNode says that each pod has a node of its own: the update goes on node by node, and pulling ahead saves time
+	// PerNode is true if each pod has a node of its own: the update continues node by node, and pulling ahead saves time
 	// however few there are.
 	PerNode bool
 	// OldNodes are the nodes of pods that are not of Update, once for each of these, and since when it is there; nil for
 	// none. It is asked only where jobs are made or were made.
 	OldNodes iter.Seq2[string, time.Time]
-	// Useful says that pods are updated in place and not all at once. It is asked only where that matters.
+	// Useful reports whether pods are updated in place and not all at once. It is asked only where that matters.
 	Useful func() bool
 	// UpdatedReady counts the ready pods of Update, which prove it.
 	UpdatedReady int32
 	// Settings are the user's.
 	Settings Settings
-	// Jobs is what is known of image pull jobs.
+	// Jobs are the known image pull jobs.
 	Jobs Jobs
 	// Now is the moment of the pass.
 	Now time.Time
 }
 
-// Jobs is what is known of image pull jobs.
+// Jobs are the known image pull jobs.
 type Jobs struct {
 	// Version is the version in which the kind is served; empty when it is not.
 	Version string
-	// Problem says why jobs cannot be read now; empty when they can.
+	// Problem is the reason why jobs cannot be read now; empty when they can.
 	Problem string
 	// Owned are the jobs that the workload controls.
 	Owned []*Job
-	// Round is what is remembered of the last pull of the images of this update revision; the zero value for nothing.
+	// Round is the remembered last pull of the images of this update revision; the zero value for none.
 	Round Round
 	// ProblemReported is true if the user knows that images of this update revision cannot be pulled ahead.
 	ProblemReported bool
@@ -77,16 +77,16 @@ type Jobs struct {
 
 // JobPlan is the part of a plan that manages image pull jobs.
 type JobPlan struct {
-	// Plan holds the steps, which hold up nothing, and what the workload's own plan tells and waits for.
+	// Plan holds the steps, which delay nothing, and the notices and waits for the workload's own plan.
 	action.Plan
-	// ReportsProblem is true if the user is told why images cannot be pulled ahead.
+	// ReportsProblem is true if the plan reports why images cannot be pulled ahead.
 	ReportsProblem bool
 	// Round is to be remembered once all steps have succeeded; nil leaves it as it is.
 	Round *Round
 }
 
 // PlanJobs has the images of the update revision pulled on the nodes of old pods, and ends that when the rollout has
-// ended. It decides in each pass anew: a revision that needed no jobs before may need them with more replicas or
+// ended. It decides in each pass again: a revision that needed no jobs before may need them with more replicas or
 // another partition. Once a revision has its jobs, others follow only for nodes that could not pull or that have come.
 func PlanJobs(r Rollout) JobPlan {
 	p := &planner{Rollout: r}
@@ -149,7 +149,7 @@ func (p *planner) addSteps(steps ...action.Step) {
 	p.plan.Steps = wanted.Steps
 }
 
-// explain tells a user who counts on them why no jobs can be made now.
+// explain reports to a user who counts on them why no jobs can be made now.
 func (p *planner) explain() {
 	p.plan.RequeueWithin(installCheck)
 	if p.Jobs.Problem != "" {

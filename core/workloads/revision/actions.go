@@ -15,8 +15,8 @@ import (
 // DefaultHistoryLimit is how an absent spec.revisionHistoryLimit reads.
 const DefaultHistoryLimit = 10
 
-// Adopt takes the revisions without a controller that were chosen, and those orphans whose short hashes are
-// live: those of active pods. The reference names the workload.
+// Adopt takes the revisions without a controller that were chosen, and those orphans that have live short hashes, which
+// are the hashes of active pods. The reference names the workload.
 func Adopt(c Choice, orphans []*appsv1.ControllerRevision, live map[string]bool, ref metav1.OwnerReference) []action.Action {
 	var actions []action.Action
 	seen := map[string]bool{}
@@ -61,8 +61,8 @@ func RecordActions(c Choice) []action.Action {
 	return nil
 }
 
-// withoutMarks takes from a revision the marks of its former rollout, which say that its images were pulled ahead, or that
-// this would gain nothing. Nodes may have come since, or have removed the images.
+// withoutMarks takes from a revision the marks of its former rollout, which show that its images were pulled ahead, or
+// that this would gain nothing. Nodes may have come since, or have removed the images.
 func withoutMarks(r *appsv1.ControllerRevision) map[string]any {
 	labels := map[string]any{}
 	for _, mark := range []string{contract.ImagePreDownloadCreatedLabel, contract.ImagePreDownloadIgnoredLabel} {
@@ -73,7 +73,8 @@ func withoutMarks(r *appsv1.ControllerRevision) map[string]any {
 	return labels
 }
 
-// TruncateHistory deletes what Truncate finds. The limit is spec.revisionHistoryLimit; nil is DefaultHistoryLimit.
+// TruncateHistory deletes the revisions that Truncate finds. The limit is spec.revisionHistoryLimit; nil is
+// DefaultHistoryLimit.
 func TruncateHistory(owned []*appsv1.ControllerRevision, live map[string]bool, limit *int32) []action.Action {
 	var actions []action.Action
 	for _, r := range beyondLimit(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {

@@ -14,14 +14,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
-// Input is what Choose reads. All of it is read-only.
+// Input is the input of Choose. All of it is read-only.
 type Input struct {
 	// Owner is the workload and Kind its kind.
 	Owner metav1.Object
 	Kind  schema.GroupVersionKind
 	// Template is the workload's present template.
 	Template *corev1.PodTemplateSpec
-	// DefaultPullPolicy says how a container without imagePullPolicy is read.
+	// DefaultPullPolicy decides how a container without imagePullPolicy is read.
 	DefaultPullPolicy podspec.DefaultPullPolicy
 	// Same overrides the comparison of a stored template with Template, for callers that know the
 	// defaults of the cluster. Nil is podspec.Equal with DefaultPullPolicy.
@@ -41,14 +41,14 @@ type Input struct {
 	Current string
 	// CollisionCount is status.collisionCount.
 	CollisionCount int32
-	// Lookup finds any revision of the workload's namespace by name and returns nil when there is
-	// none; it sees whose names are taken by others. A nil Lookup finds none.
+	// Lookup finds any revision of the workload's namespace by name and returns nil when there is none; it sees names that
+	// others have taken. A nil Lookup finds none.
 	Lookup func(name string) *appsv1.ControllerRevision
 }
 
-// Choice is what Choose found.
+// Choice is the result of Choose.
 type Choice struct {
-	// Update is the revision of the template; one that exists, unless Create says otherwise.
+	// Update is the revision of the template; one that exists, unless Create is true.
 	Update *appsv1.ControllerRevision
 	// Current is the revision named by Input.Current, or Update when there is no such revision.
 	Current *appsv1.ControllerRevision
@@ -61,14 +61,14 @@ type Choice struct {
 	Number int64
 	// CollisionCount is the status.collisionCount with which Update was found.
 	CollisionCount int32
-	// ClaimsHash is that of Input; empty for kinds that record none.
+	// ClaimsHash is the ClaimsHash of Input; empty for kinds that record none.
 	ClaimsHash string
 	// SetClaimsHash is true if Update, which is raised, is to get ClaimsHash.
 	SetClaimsHash bool
 }
 
-// Status writes into a status which revisions are current and wanted, and the count of collisions. What was not found
-// stays as it is.
+// Status writes the current and the wanted revision into a status, and the count of collisions. Values that were not
+// found stay as they are.
 func (c Choice) Status(current, update *string, collisions **int32) {
 	if c.Update != nil {
 		*update, *collisions = c.Update.Name, &c.CollisionCount
@@ -140,8 +140,8 @@ func (c *Choice) take(r *appsv1.ControllerRevision, newest bool, claimsHash *str
 	}
 }
 
-// make builds a revision under the first name that is free. One that exists under such a name, holds
-// an equal template and belongs to nobody else is ours: the caches were behind.
+// make builds a revision under the first name that is free. One that exists under such a name, holds an equal template
+// and belongs to no other owner is ours: the caches were behind.
 func (c *Choice) make(in Input) error {
 	for {
 		r, err := New(in.Owner, in.Kind, in.Template, c.Number, c.CollisionCount)

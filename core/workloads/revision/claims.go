@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// claim is what of a claim template the hash covers, in the serialisation of Kubernetes' libraries
-// before 1.34, which always wrote a creation time.
+// claim is the part of a claim template that the hash covers, in the serialisation of Kubernetes' libraries before
+// 1.34, which always wrote a creation time.
 type claim struct {
 	Metadata claimMetadata                    `json:"metadata"`
 	Spec     corev1.PersistentVolumeClaimSpec `json:"spec"`

@@ -26,9 +26,9 @@ const longestPrefix = 223
 // errNoTemplate means that the data of a revision is not of the form that New writes.
 var errNoTemplate = errors.New("data lacks spec.template")
 
-// New is the ControllerRevision of a template: named <owner>-<hash>, with the template's labels and
-// the hash as labels, owned by owner. The hash covers the template and the collision count, which
-// tells revisions apart whose templates differ but whose hashes do not.
+// New is the ControllerRevision of a template: named <owner>-<hash>, with the template's labels and the hash as labels,
+// owned by owner. The hash covers the template and the collision count, which separates revisions that have different
+// templates but equal hashes.
 func New(owner metav1.Object, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec, number int64, collision int32) (*appsv1.ControllerRevision, error) {
 	data, err := encode(template)
 	if err != nil {
@@ -123,8 +123,8 @@ func Template(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 // maxLabelValue is the longest label value that Kubernetes takes.
 const maxLabelValue = 63
 
-// Labels tell of which revision a pod is: the revision label holds the revision's name, or its hash alone where the
-// name is too long for a label.
+// Labels show the revision of a pod: the revision label holds the revision's name, or its hash alone where the name is
+// too long for a label.
 func Labels(name string) map[string]string {
 	if len(name) > maxLabelValue {
 		name = podstate.ShortHash(name)

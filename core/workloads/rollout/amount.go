@@ -13,8 +13,8 @@ import (
 // errNotAmount means that a text is no percentage.
 var errNotAmount = errors.New("must be a number or a percentage such as 20%")
 
-// longestPercentage bounds what a percentage may cost to compute with; it leaves room for far more
-// digits than can change a number of pods.
+// longestPercentage bounds the cost of computing a percentage; it leaves room for far more digits than can change a
+// number of pods.
 const longestPercentage = 32
 
 // Rounding is the direction in which a fraction of a pod is rounded.

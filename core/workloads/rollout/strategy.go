@@ -12,9 +12,9 @@ const MostPods = math.MaxInt32 / 2
 // DefaultMaxUnavailable is how an absent maxUnavailable of an update strategy reads.
 const DefaultMaxUnavailable = "20%"
 
-// Partition is how many of the replicas stay at the old revision: updateStrategy.partition, between
-// 0 and replicas; nil is 0. Percentages are rounded up, but one below 100 % never keeps all pods of
-// a workload with more than one: whoever asks for an update of 1 % gets at least one updated pod.
+// Partition is how many of the replicas stay at the old revision: updateStrategy.partition, between 0 and replicas; nil
+// is 0. Percentages are rounded up, but one below 100 % never keeps all pods of a workload with more than one: an
+// update of 1 % updates at least one pod.
 //
 //	80 % of 10 is 8, 10 % of 4 is 1, 90 % of 4 is 3 (not 4), 99 % of 1 is 1.
 func Partition(p *intstr.IntOrString, replicas int32) (int32, error) {

@@ -14,8 +14,8 @@ import (
 )
 
 // ClaimTemplates validates claim templates as the API server validates the claims that are made of them, so that a
-// mistake shows when it is made and not when the first pod is. Each name is a volume's as well. What only the cluster
-// knows, such as which storage classes there are, is not looked at.
+// mistake shows when it is made and not when the first pod is. Each name is a volume's as well. Facts that only the
+// cluster knows, such as the existing storage classes, are not checked.
 func ClaimTemplates(templates []corev1.PersistentVolumeClaim, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[string]()
@@ -28,8 +28,8 @@ func ClaimTemplates(templates []corev1.PersistentVolumeClaim, at *field.Path) fi
 	return errs
 }
 
-// RemovedClaimTemplates returns a warning for each claim template of a workload with a partition that was removed, and
-// whose volume the stored pod template mounts: pods of that revision can be created only where a claim exists.
+// RemovedClaimTemplates returns a warning for each claim template of a workload with a partition that was removed
+// although the stored pod template mounts its volume: pods of that revision can be created only where a claim exists.
 func RemovedClaimTemplates(templates, stored []corev1.PersistentVolumeClaim, template *corev1.PodTemplateSpec, at *field.Path) []string {
 	var warnings []string
 	mounted := podspec.UndeclaredVolumes(&template.Spec)
@@ -69,7 +69,7 @@ func claimSpec(spec *corev1.PersistentVolumeClaimSpec, at *field.Path) field.Err
 	return errs
 }
 
-// className wants a name that an object could have; an empty one says that there is none.
+// className wants a name that an object could have; an empty one means that there is none.
 func className(name *string, at *field.Path) field.ErrorList {
 	if name == nil || *name == "" {
 		return nil

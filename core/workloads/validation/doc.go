@@ -1,5 +1,5 @@
 // Package validation holds the rules of admission that several workloads share.
 //
-// A part of a spec and its path go in; what is wrong with it comes out, in the words that users of the
-// published API know. A rule looks at what it is given and nothing else; it must never change it.
+// A part of a spec and its path go in; its errors come out, in the words that users of the published API know. A rule
+// looks at its input and nothing else; it must never change it.
 package validation

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// WithoutStored leaves out what is wrong with the stored object in the same way: it does not stand in the
-// way of other changes. The list errs is not usable afterwards.
+// WithoutStored leaves out errors that the stored object has in the same way: they do not block other changes. The list
+// errs is not usable afterwards.
 func WithoutStored(errs, stored field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(errs, func(err *field.Error) bool {
 		return slices.ContainsFunc(stored, func(known *field.Error) bool { return reflect.DeepEqual(err, known) })

@@ -51,7 +51,7 @@ func InPlaceStrategy(in *workload.InPlaceUpdateStrategy, at *field.Path) field.E
 	return errs
 }
 
-// parallelism says what is wrong with a number of nodes, which may be written as text.
+// parallelism returns the error of a number of nodes, which may be written as text.
 func parallelism(value *intstr.IntOrString) string {
 	if value == nil {
 		return ""

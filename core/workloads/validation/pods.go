@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// Selector validates the selector and the template's labels of a workload whose spec has the path. It wants a selector
-// with a term, because an empty one would select every pod, and that it matches the labels. The kind is the workload's,
-// for the message.
+// Selector validates the selector and the template's labels of a workload with its spec at the path. It wants a
+// selector with a term, because an empty one would select every pod, and that it matches the labels. The kind is the
+// workload's, for the message.
 func Selector(s *metav1.LabelSelector, template map[string]string, spec *field.Path, kind string) field.ErrorList {
 	at := spec.Child("selector")
 	if s == nil {
@@ -40,8 +40,8 @@ func Selector(s *metav1.LabelSelector, template map[string]string, spec *field.P
 	return nil
 }
 
-// LongRunning holds what workloads add to the rules of the cluster whose pods run until they are deleted.
-// The path is that of the template, the kind the workload's, for the message.
+// LongRunning holds the rules that workloads with pods that run until they are deleted add to the rules of the cluster.
+// The path is the template's, the kind the workload's, for the message.
 func LongRunning(template *corev1.PodTemplateSpec, at *field.Path, kind string) field.ErrorList {
 	errs := restartInPlace(template, at.Child("metadata", "annotations").Key(contract.RestartInPlaceAnnotation))
 	errs = append(errs, controlLabels(template, at.Child("metadata", "labels"))...)
@@ -56,8 +56,8 @@ func LongRunning(template *corev1.PodTemplateSpec, at *field.Path, kind string) 
 	return errs
 }
 
-// controlLabels wants that a template has no label that belongs to single pods: all of its pods would be asked to go, or
-// said to be what they are not.
+// controlLabels wants that a template has no label that belongs to single pods: all of its pods would be asked to go,
+// or would have labels of a state that they are not in.
 func controlLabels(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range contract.ControlLabels() {
