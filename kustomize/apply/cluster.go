@@ -38,7 +38,8 @@ func Connect(flags genericclioptions.RESTClientGetter) (*Cluster, error) {
 	return ConnectAs(flags, "")
 }
 
-// ConnectAs returns the cluster as another user sees it, who is impersonated; the empty name is whom the flags name.
+// ConnectAs returns the cluster as another user sees it, who is impersonated. An empty name means the user that the flags
+// name.
 func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
@@ -128,12 +129,12 @@ func (c *Cluster) Served(kind schema.GroupKind) (resource schema.GroupResource, 
 type Options struct {
 	// Force takes fields over that others set.
 	Force bool
-	// DryRun writes nothing; the server answers what it would have written.
+	// DryRun writes nothing. The server returns the object that it would have written.
 	DryRun bool
 }
 
-// Apply writes the fields that an object has, and returns what is stored then. Labels that say who manages the object are
-// taken over from others.
+// Apply writes the fields that an object has, and returns the stored object. Labels that name the manager of the object are
+// taken over from other field managers.
 func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured, o Options) (*unstructured.Unstructured, error) {
 	resource, _, err := c.resource(object)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *Cluster) Apply(ctx context.Context, object *unstructured.Unstructured, 
 	}
 	stored, err := resource.Apply(ctx, object.GetName(), object, options)
 	if signedByOther(err) {
-		if options.Force = o.DryRun; !o.DryRun { // what a dry run has signed is not kept
+		if options.Force = o.DryRun; !o.DryRun { // the signature of a dry run is not kept
 			err = sign(ctx, resource, object)
 		}
 		if o.DryRun || err == nil {
@@ -180,7 +181,7 @@ func (c *Cluster) Get(ctx context.Context, object *unstructured.Unstructured) (*
 	return stored, nil
 }
 
-// Update replaces an object that was read before; it is an error if somebody has written it since.
+// Update replaces an object that was read before. It returns an error if another client has written the object since then.
 func (c *Cluster) Update(ctx context.Context, object *unstructured.Unstructured) error {
 	resource, _, err := c.resource(object)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Diff returns how an object would change, one line for each field: "+" added, "-" removed, "~" changed. What the
-// server maintains is left out.
+// Diff returns how an object would change, one line for each field: "+" added, "-" removed, "~" changed. Fields that the
+// server maintains are left out.
 func Diff(live, next *unstructured.Unstructured) []string {
 	return changes("", cleaned(live), cleaned(next))
 }
@@ -83,7 +83,7 @@ func text(value any) string {
 	return string(encoded)
 }
 
-// short returns what people read of a text.
+// short returns the part of a text that is shown to users.
 func short(text string) string {
 	const most = 200
 	if len(text) > most {

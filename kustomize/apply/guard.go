@@ -4,8 +4,8 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // GuardVersion is the name of a version that is not served, the first one of a guarded CRD.
 //
-// OpenKruise's manager writes its own conversion into every CRD whose kind it knows in the first version of the list,
-// and does not start when it cannot. It does not know this version, and passes the CRD over.
+// OpenKruise's manager writes its own conversion into every CRD if it knows the kind in the first version of the list, and
+// does not start when it cannot. It does not know this version, and passes the CRD over.
 const GuardVersion = "flotilla"
 
 // Guarded reports whether a CRD has the guard.

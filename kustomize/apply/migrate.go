@@ -24,7 +24,7 @@ import (
 // Migration makes the objects of a CRD be stored in a version.
 type Migration struct {
 	Cluster *Cluster
-	// CRD is the live one, which stores what is written in the version already.
+	// CRD is the live one. New writes are stored in the version already.
 	CRD *unstructured.Unstructured
 	// Settle is how long API servers may take to notice that.
 	Settle time.Duration
@@ -49,7 +49,7 @@ func (m Migration) Run(ctx context.Context) (result string, err error) {
 	return result, m.Cluster.PatchStatus(ctx, m.CRD, patch)
 }
 
-// Rights are what it needs.
+// Rights are the permissions that the migration needs.
 func (m Migration) Rights() ([]Right, error) {
 	objects, written := m.resource(), m.resource()
 	written.Resource = strings.Join(append([]string{written.Resource}, m.status()...), "/")
@@ -77,7 +77,8 @@ func (m Migration) resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: StorageVersion(m.CRD), Resource: plural}
 }
 
-// noticed waits until the API server stores objects in the version, as its discovery tells by a digest, and then for the others.
+// noticed waits until the API server stores objects in the version, as a digest in its discovery shows. Then it waits for
+// the other API servers.
 func (m Migration) noticed(ctx context.Context) error {
 	resource := m.resource()
 	kind, _, _ := unstructured.NestedString(m.CRD.Object, "spec", "names", "kind")
@@ -106,7 +107,8 @@ func (m Migration) noticed(ctx context.Context) error {
 // migrations is the kind by which a controller of Kubernetes migrates, in clusters that serve it.
 var migrations = schema.GroupKind{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"} //nolint:gochecknoglobals // a constant
 
-// byController lets a StorageVersionMigration do it. The result is empty if the kind is not served, or if nobody ends the migration.
+// byController lets a StorageVersionMigration do it. The result is empty if the kind is not served, or if no controller ends
+// the migration.
 func (m Migration) byController(ctx context.Context) (result string, err error) {
 	mapping, err := m.Cluster.mapper.RESTMapping(migrations)
 	if meta.IsNoMatchError(err) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Progress tells what is done, one line for each stage: on a terminal the line is updated in place, elsewhere it is
+// Progress shows the work in progress, one line for each stage: on a terminal the line is updated in place, elsewhere it is
 // written when the stage stands.
 type Progress struct {
 	Out io.Writer
@@ -23,7 +23,7 @@ type Progress struct {
 	begun time.Time
 }
 
-// NewProgress tells on a writer, which may be a terminal.
+// NewProgress returns a Progress that writes to a writer, which may be a terminal.
 func NewProgress(out io.Writer) *Progress {
 	file, isFile := out.(*os.File)
 	return &Progress{Out: out, Live: isFile && term.IsTerminal(int(file.Fd())), Clock: clock.RealClock{}}
@@ -35,7 +35,7 @@ func (p *Progress) Begin(name string) {
 	p.Tell("")
 }
 
-// Tell shows what the stage waits for.
+// Tell shows the condition that the stage waits for.
 func (p *Progress) Tell(waitsFor string) {
 	if !p.Live {
 		return

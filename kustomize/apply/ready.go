@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// NoCA is what a webhook configuration or a CRD waits for until somebody writes whom the API server may trust.
+// NoCA is the reason why a webhook configuration or a CRD is not ready until a CA bundle is written into it.
 const NoCA = "has no CA yet"
 
-// Ready reports whether a live object does its work, and if not, what it waits for. Kinds that do nothing are ready.
+// Ready reports whether a live object does its work, and if not, the condition that it waits for. Kinds that do nothing are
+// ready.
 func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
 	switch object.GetKind() {
 	case "Deployment":

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Right is what a command needs to do to objects of a resource, such as "pods" or "pods/status".
+// Right is a set of verbs that a command needs for objects of a resource, such as "pods" or "pods/status".
 type Right struct {
 	Resource schema.GroupVersionResource
 	// Namespace is where; empty for objects of the cluster, and for all namespaces.
@@ -33,8 +33,9 @@ func (r Right) String() string {
 	return name
 }
 
-// Check returns an error that names every kind that is not served and every right of these verbs that is missing, the
-// verbs for one resource together. Who patches roles must have what these grant: the server is asked by a dry run.
+// Check returns an error that names every kind that is not served and every right of these verbs that is missing, the verbs
+// for one resource together. A user who patches roles must have the permissions that the roles grant: a dry run asks the
+// server.
 func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructured, verbs ...string) error {
 	var faults []error
 	var rights []Right
@@ -113,7 +114,7 @@ func (c *Cluster) may(ctx context.Context, verb string, right Right) (bool, erro
 	return c.review(ctx, "SelfSubjectAccessReview", "selfsubjectaccessreviews", verb, right, map[string]any{})
 }
 
-// review asks for one verb of a right. The spec says whose.
+// review asks for one verb of a right. The spec names the user.
 func (c *Cluster) review(ctx context.Context, kind, resources, verb string, right Right, spec map[string]any) (bool, error) {
 	resource, subresource, _ := strings.Cut(right.Resource.Resource, "/")
 	spec["resourceAttributes"] = map[string]any{
@@ -129,8 +130,8 @@ func (c *Cluster) review(ctx context.Context, kind, resources, verb string, righ
 	return allowed, nil
 }
 
-// mayGrant returns an error for each role among the objects that grants what the user may not grant. In a namespace that is not
-// there yet, and for a binding of such a role, the server cannot tell.
+// mayGrant returns an error for each role among the objects that grants permissions which the user may not grant. In a
+// namespace that does not exist yet, and for a binding of such a role, the server cannot check this.
 func (c *Cluster) mayGrant(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var faults []error
 	for _, object := range objects {

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// signatures returns the labels by which a tool says that it manages an object, and in which version.
+// signatures returns the labels by which a tool names itself as the manager of an object, and its version.
 func signatures() []string {
 	return []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/version"}
 }
 
-// signedByOther reports whether an object cannot be applied only because another tool has signed it: that is no reason to
-// refuse, as whoever installs over what kubectl has applied wants to sign.
+// signedByOther reports whether an object cannot be applied only because another tool has signed it. This is no reason to
+// refuse: a user who installs over objects that kubectl has applied wants to sign them.
 func signedByOther(err error) bool {
 	var refused apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
@@ -34,7 +34,7 @@ func signedByOther(err error) bool {
 	})
 }
 
-// sign writes the labels of the object, whoever has set them, and nothing else.
+// sign writes the signature labels of the object, even if another field manager has set them. It writes no other field.
 func sign(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 	labels := map[string]string{}
 	for _, label := range signatures() {

@@ -8,7 +8,7 @@ import (
 
 // Stage is a part of an installation that must stand before the next one is begun.
 type Stage struct {
-	// Name tells users what is done.
+	// Name is the name of the stage that users see.
 	Name    string
 	Objects []*unstructured.Unstructured
 }
@@ -20,8 +20,8 @@ const (
 	CRDs       = "CRDs"
 	Rights     = "RBAC"
 	Managers   = "manager"
-	// Webhooks come when managers have started, so that nobody's request waits for an image that is being pulled. A
-	// manager becomes ready when its webhooks are configured.
+	// Webhooks come when managers have started, so that no request waits for an image that is being pulled. A manager
+	// becomes ready when its webhooks are configured.
 	Webhooks = "webhooks"
 )
 

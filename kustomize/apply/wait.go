@@ -18,17 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pause is the time between two looks at what is waited for.
+// pause is the time between two looks at the awaited condition.
 const pause = 300 * time.Millisecond
 
-// Check tells whether something is so, and if not, what it waits for.
+// Check reports whether a condition is met, and if not, the reason for the wait.
 type Check func(ctx context.Context) (done bool, waitsFor string, err error)
 
-// Await looks again and again until the check is done or the time is over, and tells what it waits for. A timeout is an
-// error that says so too.
+// Await looks again and again until the check is done or the time is over, and shows the reason for the wait. The error of a
+// timeout has this reason too.
 func Await(ctx context.Context, timeout time.Duration, tell func(string), check Check) error {
 	last := ""
-	// A look is not cut short by the timeout: what it saw is told.
+	// A look is not cut short by the timeout: its result is shown.
 	err := wait.PollUntilContextTimeout(ctx, pause, timeout, true, func(context.Context) (bool, error) {
 		done, waitsFor, err := check(ctx)
 		if err != nil && ctx.Err() == nil && OfAMoment(err) {
@@ -46,8 +46,8 @@ func Await(ctx context.Context, timeout time.Duration, tell func(string), check 
 	return errors.Join(err, ctx.Err())
 }
 
-// OfAMoment reports whether an error may go by itself: that of a lost connection, of a server that is busy or restarts, or of a
-// webhook that does not answer.
+// OfAMoment reports whether an error may go by itself: a lost connection, a server that is busy or restarts, or a webhook
+// that does not answer.
 func OfAMoment(err error) bool {
 	var network net.Error
 	return apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
@@ -73,7 +73,8 @@ func (c *Cluster) AllReady(objects []*unstructured.Unstructured) Check {
 	})
 }
 
-// PodsRefused returns why the pods of a DaemonSet cannot be made, as its newest event of that says; it has no condition for it.
+// PodsRefused returns why the pods of a DaemonSet cannot be made. The reason is in its newest event about this, because it
+// has no condition for it.
 func (c *Cluster) PodsRefused(ctx context.Context, set *unstructured.Unstructured) (string, error) {
 	about := fields.Set{"involvedObject.uid": string(set.GetUID()), "reason": "FailedCreate"}
 	events, err := c.list(ctx, schema.GroupVersionResource{Version: "v1", Resource: "events"}, set.GetNamespace(),
@@ -127,14 +128,14 @@ func (c *Cluster) PodsOf(ctx context.Context, workload *unstructured.Unstructure
 	return c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, workload.GetNamespace(), selector)
 }
 
-// Started reports whether a pod with this image runs, and if not, what its container waits for.
+// Started reports whether a pod with this image runs, and if not, the state that its container waits in.
 func Started(pods []unstructured.Unstructured, image string) (started bool, waitsFor string) {
 	life, waitsFor := Running(pods, image)
 	return life != "", waitsFor
 }
 
-// Running returns the life of a pod's container that runs this image, which a restart ends. Without any it returns what the
-// containers wait for.
+// Running returns the life of a pod's container that runs this image, which a restart ends. Without such a container it
+// returns the state that the containers wait in.
 func Running(pods []unstructured.Unstructured, image string) (life, waitsFor string) {
 	waitsFor = "has no pod yet"
 	for _, pod := range pods {

@@ -22,8 +22,8 @@ func Account() types.NamespacedName {
 	return types.NamespacedName{Namespace: catalog.Namespace, Name: "budget-manager"}
 }
 
-// Idle returns the name of a budget that protects no pod for this reason, and what helps; empty for another reason, with which
-// its pods are found, and count.
+// Idle returns the name of a budget that protects no pod for this reason, and the help for it. Both are empty for another
+// reason: with it, the pods of the budget are found, and count.
 func Idle(budget *unstructured.Unstructured, reason string) (name, help string) {
 	kind, _, _ := unstructured.NestedString(budget.Object, "spec", "targetRef", "kind")
 	switch reason {

@@ -12,20 +12,20 @@ import (
 type Code int
 
 const (
-	// Done means that what was asked for is so.
+	// Done means that the requested state is reached.
 	Done Code = 0
-	// Failed means that something could not be done; the error says what.
+	// Failed means that an action failed. The error names it.
 	Failed Code = 1
 	// Misused means that the command line makes no sense; nothing was done.
 	Misused Code = 2
-	// NotSo means that the question was answered, and the answer is no: the installation is ill, the rollout has not
-	// arrived, the manifests differ.
+	// NotSo means that the question was answered, and the answer is no: the installation is unhealthy, the rollout is not
+	// complete, the manifests differ.
 	NotSo Code = 3
 	// Interrupted means that the user ended the command, or its terminal went away.
 	Interrupted Code = 130
 )
 
-// ExitError ends the process with a code. An empty message means that everything was said already.
+// ExitError ends the process with a code. An empty message means that the command has printed everything already.
 type ExitError struct {
 	Code    Code
 	Message string
@@ -39,7 +39,7 @@ func NoErrorf(format string, args ...any) error {
 	return &ExitError{Code: NotSo, Message: fmt.Sprintf(format, args...)}
 }
 
-// MisuseErrorf returns what is wrong with the command line.
+// MisuseErrorf returns an error about the command line.
 func MisuseErrorf(format string, args ...any) error {
 	return &ExitError{Code: Misused, Message: fmt.Sprintf(format, args...)}
 }
@@ -58,7 +58,7 @@ func CodeOf(err error) Code {
 	return Failed
 }
 
-// Arguments turns what a check of arguments refuses into misuse.
+// Arguments turns errors of a check of arguments into misuse.
 func Arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if err := check(command, args); err != nil {
@@ -68,7 +68,7 @@ func Arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// Run executes the root command, tells what went wrong on its error stream and returns how the process ends.
+// Run executes the root command, prints its error to its error stream and returns how the process ends.
 func Run(ctx context.Context, root *cobra.Command) Code {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, root *cobra.Command) Code {
 	})
 	err := root.ExecuteContext(ctx)
 	if err != nil && CodeOf(err) == Failed && ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), err) // what it failed with came of that
+		err = errors.Join(ctx.Err(), err) // the failure is a result of the interruption
 	}
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(root.ErrOrStderr(), "error:", Explain(err))

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// unconfigured is where requests go that no kubeconfig says anything about.
+// unconfigured is the server of requests if no kubeconfig names one.
 const unconfigured = "http://localhost:8080/"
 
-// Explain returns an error as a user reads it: what happened, and for the troubles that everyone meets what to look at.
+// Explain returns an error as a user reads it: the failure, and advice for frequent failures.
 func Explain(err error) string {
 	text := err.Error()
 	// Advice after several lines has one of its own.

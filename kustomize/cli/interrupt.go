@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Interruptible returns a configuration whose requests end with the context. Discovery takes none of its own.
+// Interruptible returns a configuration for requests that end with the context. Discovery takes no context of its own.
 func Interruptible(ctx context.Context, config *rest.Config) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &interruptible{ctx: ctx, next: next} })
 	return config
@@ -19,7 +19,7 @@ type interruptible struct {
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request, which ends when its own context or that of the command does.
+// RoundTrip sends a request, which ends when its own context or the context of the command ends.
 func (i *interruptible) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	release := context.AfterFunc(i.ctx, func() { cancel(i.ctx.Err()) })

@@ -74,7 +74,7 @@ kubectl drain evicts the latter, and they return at once. To use the node again,
 	}
 	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "show the effect on each pod without any change")
-	// These are what kubectl drain needs to be told, and what this command always does.
+	// These are flags that kubectl drain needs for behavior that this command always has.
 	command.Flags().BoolVar(&always, "ignore-daemonsets", true, "accepted for compatibility with kubectl drain; must be true")
 	command.Flags().BoolVar(&d.options.force, "force", false, "also evict pods without a controller; they are lost")
 	command.Flags().BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "also evict pods with emptyDir volumes; their data is lost")
@@ -116,7 +116,7 @@ func (d *drain) run(ctx context.Context, dryRun bool) error {
 	if _, err := d.client.Core.CoreV1().Nodes().Get(ctx, d.node, metav1.GetOptions{}); err != nil {
 		return fmt.Errorf("read node %s: %w", d.node, err)
 	}
-	// Refusals are told before anything changes; pods may come until the node is cordoned.
+	// Refusals are reported before anything changes; pods may come until the node is cordoned.
 	if _, err := d.leaving(ctx, dryRun); err != nil || dryRun {
 		return err
 	}

@@ -27,9 +27,9 @@ func (d *drain) evict(ctx context.Context, pod *corev1.Pod) error {
 			break
 		}
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return d.gone(ctx, pod) // somebody else was faster
+			return d.gone(ctx, pod) // another client was faster
 		}
-		// Budgets and a busy server say 429. A webhook that judges evictions may itself be on the node, and moves.
+		// Budgets and a busy server return 429. A webhook that judges evictions may itself be on the node, and moves.
 		if !apply.OfAMoment(err) {
 			return fmt.Errorf("evict pod %s: %w", name, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// verdict is what a drain does with a pod.
+// verdict is the decision of a drain about a pod.
 type verdict int
 
 const (
@@ -17,17 +17,17 @@ const (
 	evicted verdict = iota
 	// stays: the pod belongs to its node.
 	stays
-	// refused: nobody would make the pod again, or its data would be lost; the user must ask for that.
+	// refused: no controller would make the pod again, or its data would be lost; the user must ask for that.
 	refused
 )
 
-// options are what a user asks for.
+// options are the user's choices.
 type options struct {
 	force           bool
 	deleteEmptyDirs bool
 }
 
-// judge tells what a drain does with a pod, and why it stays or is refused.
+// judge returns the verdict on a pod, and why it stays or is refused.
 func judge(pod *corev1.Pod, o options) (verdict, string) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	switch {
@@ -45,7 +45,8 @@ func judge(pod *corev1.Pod, o options) (verdict, string) {
 	return evicted, ""
 }
 
-// operatorsLast divides pods into those of others and those of operators: while these answer webhooks, the others can be evicted.
+// operatorsLast divides pods into pods of operators and other pods: while operators answer webhooks, the others can be
+// evicted.
 func operatorsLast(pods []*corev1.Pod) (others, operators []*corev1.Pod) {
 	for _, pod := range pods {
 		if pod.Namespace == catalog.Namespace {
@@ -57,7 +58,7 @@ func operatorsLast(pods []*corev1.Pod) (others, operators []*corev1.Pod) {
 	return others, operators
 }
 
-// isDaemonSet knows both kinds of the name: that of Kubernetes and that of apps.kruise.io.
+// isDaemonSet knows both kinds of the name: DaemonSet of Kubernetes and DaemonSet of apps.kruise.io.
 func isDaemonSet(owner *metav1.OwnerReference) bool {
 	group, err := schema.ParseGroupVersion(owner.APIVersion)
 	return err == nil && owner.Kind == "DaemonSet" && (group.Group == "apps" || group.Group == workload.Group)

@@ -1,5 +1,5 @@
-// Package explain is flotilla explain: why a workload waits, and what would help.
+// Package explain is flotilla explain: why a workload waits, and how to help it.
 //
-// What is known of a workload goes in, findings come out: each rule is a pure function that looks for one cause. The
-// command reads the world and prints the findings.
+// The facts about a workload go in, findings come out: each rule is a pure function that looks for one cause. The command
+// reads the world and prints the findings.
 package explain

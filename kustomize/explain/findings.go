@@ -12,11 +12,11 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// World is what the rules know of a workload. What could not be read is absent.
+// World has the facts about a workload that the rules use. Facts that could not be read are absent.
 type World struct {
 	Set  *workload.Set
 	Pods []*corev1.Pod
-	// Nodes are those of the pods, by name.
+	// Nodes are the nodes of the pods, by name.
 	Nodes map[string]*corev1.Node
 	// Warnings are events of type Warning about the workload and its pods, the newest first.
 	Warnings []corev1.Event
@@ -25,7 +25,7 @@ type World struct {
 	// Manager is the operator of the kind; nil if nothing is known of it.
 	Manager *Manager
 	Now     time.Time
-	// Unread names what could not be read.
+	// Unread names the kinds that could not be read.
 	Unread []string
 }
 
@@ -46,23 +46,23 @@ type Manager struct {
 
 // Finding is one cause why a workload waits.
 type Finding struct {
-	// Why is a sentence that says what is in the way.
+	// Why is a sentence that names the cause.
 	Why string `json:"why"`
-	// Help is a sentence that says what would help; empty where nothing has to be done.
+	// Help is a sentence that names the remedy; empty if no action is needed.
 	Help string `json:"help,omitempty"`
-	// Objects are what is in the way, as kubectl names objects.
+	// Objects are the objects that block the workload, as kubectl names objects.
 	Objects []string `json:"objects,omitempty"`
 }
 
-// Explanation is all that is told of a workload. It is what -o json prints.
+// Explanation is the whole answer about a workload. It is the output of -o json.
 type Explanation struct {
 	rollout.Progress
 	Findings []Finding `json:"findings"`
-	// Unread names what could not be read, for instance for want of a right.
+	// Unread names the kinds that could not be read, for instance because a permission is missing.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// Explain tells why a workload waits. Causes that others follow from come first.
+// Explain returns why a workload waits. Causes that others follow from come first.
 func Explain(w World) Explanation {
 	w.Pods = slices.Clone(w.Pods)
 	workload.SortPods(w.Pods)
@@ -93,7 +93,7 @@ func deleted(w World) []Finding {
 	return []Finding{f}
 }
 
-// unseen tells of an operator that does not do its work.
+// unseen finds an operator that does not do its work.
 func unseen(w World) []Finding {
 	if w.Set.Observed >= w.Set.Generation {
 		return nil
@@ -126,7 +126,7 @@ func paused(w World) []Finding {
 	return nil
 }
 
-// kept tells of old pods that are meant to stay.
+// kept finds old pods that are meant to stay.
 func kept(w World) []Finding {
 	old := w.Set.Old()
 	switch {
@@ -148,7 +148,7 @@ func kept(w World) []Finding {
 	return nil
 }
 
-// failing tells what the operator says of writes that fail and of what it cannot do.
+// failing returns the operator's reports about writes that fail and about work that it cannot do.
 func failing(w World) []Finding {
 	var all []Finding
 	for _, c := range w.Set.Conditions {
@@ -159,7 +159,7 @@ func failing(w World) []Finding {
 	return all
 }
 
-// waiting tells for whom the operator waits, where no other rule knows.
+// waiting returns the operator's reason to wait, where no other rule knows it.
 func waiting(w World) []Finding {
 	if c := w.Set.Condition("Ready"); c != nil && c.Status == "False" {
 		return []Finding{say(*c)}
@@ -171,10 +171,10 @@ func say(c workload.Condition) Finding {
 	return Finding{Why: fmt.Sprintf("Its operator reports %s: %s", c.Reason, sentence(c.Message)), Help: helpFor(c.Reason)}
 }
 
-// mostWarnings is how many events are told.
+// mostWarnings is how many events are shown.
 const mostWarnings = 3
 
-// recent tells the newest warnings about the workload and its pods, one of each reason.
+// recent returns the newest warnings about the workload and its pods, one of each reason.
 func recent(w World) []Finding {
 	var all []Finding
 	seen := map[string]bool{}

@@ -24,13 +24,13 @@ const (
 	mostNodes = 20
 )
 
-// looker reads the world. What it may not read it notes.
+// looker reads the world. It notes the kinds that it may not read.
 type looker struct {
 	client *workload.Client
 	world  World
 }
 
-// look reads what the rules need to know of a workload. The workload and its pods must be readable, the rest may be.
+// look reads the facts about a workload that the rules use. The workload and its pods must be readable, the rest may be.
 func look(ctx context.Context, client *workload.Client, named workload.Named, now time.Time) (World, error) {
 	s, err := client.Get(ctx, named)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *looker) warnings(ctx context.Context) error {
 	return nil
 }
 
-// told is when an event was told last.
+// told returns when an event was reported last.
 func told(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:
@@ -108,7 +108,7 @@ func (l *looker) disruptionBudgets(ctx context.Context) error {
 	return nil
 }
 
-// unavailableBudget is what is read of a PodUnavailableBudget.
+// unavailableBudget has the fields that are read of a PodUnavailableBudget.
 type unavailableBudget struct {
 	Spec struct {
 		Selector  *metav1.LabelSelector `json:"selector"`

@@ -15,7 +15,7 @@ import (
 // mostNamed is how many pods a sentence names.
 const mostNamed = 3
 
-// cause groups pods: those of one cause are told together.
+// cause groups pods: pods with the same cause are shown together.
 type cause struct {
 	Finding
 	pods []*corev1.Pod
@@ -60,7 +60,7 @@ func podNames(names []string) string {
 	}
 }
 
-// troubled tells of pods that do not get ready without help, by what the scheduler and the kubelet say.
+// troubled finds pods that do not get ready without help, by the reports of the scheduler and the kubelet.
 func troubled(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		t := workload.TroubleOf(pod)
@@ -115,7 +115,7 @@ func containerName(name string) string {
 	return "the kubelet, for container " + name + ","
 }
 
-// held tells of pods that hooks hold.
+// held finds pods that hooks hold.
 func held(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		var hook *workload.Hook
@@ -140,7 +140,7 @@ func held(w World) []Finding {
 	})
 }
 
-// resizing tells of pods whose node does not give them their resources.
+// resizing finds pods that do not get their resources from their node.
 func resizing(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		c := workload.PodCondition(pod, corev1.PodResizePending)
@@ -157,10 +157,10 @@ func resizing(w World) []Finding {
 	})
 }
 
-// patience is how long a pod may end beyond its grace period before it is told of.
+// patience is how long a pod may end beyond its grace period before it is shown.
 const patience = 30 * time.Second
 
-// ending tells of pods that should have gone by now.
+// ending finds pods that should have gone by now.
 func ending(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		if pod.DeletionTimestamp == nil {
@@ -182,7 +182,7 @@ func ending(w World) []Finding {
 	})
 }
 
-// onLostNodes tells of pods whose node is not Ready.
+// onLostNodes finds pods on nodes that are not Ready.
 func onLostNodes(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		lost := w.lost(pod)
@@ -196,7 +196,7 @@ func onLostNodes(w World) []Finding {
 	})
 }
 
-// lost is what keeps the pod's node from being Ready, or nil.
+// lost is the condition that keeps the pod's node from being Ready, or nil.
 func (w World) lost(pod *corev1.Pod) *corev1.NodeCondition {
 	node := w.Nodes[pod.Spec.NodeName]
 	if node == nil {
@@ -210,7 +210,7 @@ func (w World) lost(pod *corev1.Pod) *corev1.NodeCondition {
 	return nil
 }
 
-// notReady tells of pods that run and are not ready, with what their gates and their probes say.
+// notReady finds pods that run and are not ready, with the reports of their gates and their probes.
 func notReady(w World) []Finding {
 	return group(w.Pods, func(pod *corev1.Pod) *Finding {
 		if workload.StateOf(pod) != workload.Starting || pod.Status.Phase != corev1.PodRunning || w.lost(pod) != nil {
@@ -231,7 +231,7 @@ func notReady(w World) []Finding {
 	})
 }
 
-// closedGate is a readiness gate that keeps a pod whose containers are ready from being so; empty where none does.
+// closedGate is a readiness gate that keeps a pod with ready containers from being ready; empty if no gate does.
 func closedGate(pod *corev1.Pod) corev1.PodConditionType {
 	if c := workload.PodCondition(pod, corev1.ContainersReady); c == nil || c.Status != corev1.ConditionTrue {
 		return ""

@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// refused tells of writes that a quota or a budget refuses.
+// refused finds writes that a quota or a budget refuses.
 func refused(w World) []Finding {
 	texts := complaints(w)
 	return slices.Concat(quotas(w, texts), budgets(w, texts))
 }
 
-// complaints are what the operator says of writes that were refused, and for whom it waits.
+// complaints are the operator's messages about refused writes and about its reason to wait.
 func complaints(w World) []string {
 	var texts []string
 	for _, c := range w.Set.Conditions {
@@ -42,7 +42,7 @@ func quotas(w World, texts []string) []Finding {
 	return all
 }
 
-// used names the resources of a quota with what is used of each, those that are used up first.
+// used names the resources of a quota with the used amount of each, those that are used up first.
 func used(q *corev1.ResourceQuota) string {
 	var full, rest []string
 	for name, hard := range q.Status.Hard {

@@ -14,8 +14,8 @@ import (
 // budgets is the resource of PodUnavailableBudgets, of feature "budget".
 var budgets = schema.GroupVersionResource{Group: "policy.kruise.io", Version: "v1beta1", Resource: "podunavailablebudgets"} //nolint:gochecknoglobals // a constant
 
-// unprotecting finds the budgets that protect no pod because their manager cannot read the workload. Nobody else would say so:
-// what they ought to refuse happens.
+// unprotecting finds the budgets that protect no pod because their manager cannot read the workload. No other check would
+// show this: the writes that such a budget ought to refuse succeed.
 func unprotecting(ctx context.Context, cluster *apply.Cluster, report *Report) ([]Finding, error) {
 	if report.Feature != "budget" || !report.Healthy {
 		return nil, nil
@@ -27,7 +27,7 @@ func unprotecting(ctx context.Context, cluster *apply.Cluster, report *Report) (
 	return unreadable(stored), nil
 }
 
-// unreadable are the budgets whose conditions say that they protect nothing.
+// unreadable are the budgets with conditions which report that they protect nothing.
 func unreadable(stored []unstructured.Unstructured) (findings []Finding) {
 	for _, b := range stored {
 		conditions, _, _ := unstructured.NestedSlice(b.Object, "status", "conditions")

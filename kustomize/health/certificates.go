@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
-// certificates finds bundles that no longer say whom the API server may trust.
+// certificates finds CA bundles that are no longer valid.
 func certificates(report *Report, now time.Time) []Finding {
 	var findings []Finding
 	for _, wanted := range report.wanted {
@@ -20,7 +20,7 @@ func certificates(report *Report, now time.Time) []Finding {
 		}
 		for _, bundle := range apply.Bundles(live) {
 			if bundle == "" {
-				continue // that nobody has written it yet is said already
+				continue // the missing bundle is a fault already
 			}
 			if trouble := judgeBundle(bundle, now); trouble != "" {
 				findings = append(findings, Finding{
@@ -34,8 +34,8 @@ func certificates(report *Report, now time.Time) []Finding {
 	return findings
 }
 
-// judgeBundle returns what is wrong with a bundle. One certificate that is valid is enough: during a rotation there are
-// older ones.
+// judgeBundle returns the fault of a bundle. One certificate that is valid is enough: during a rotation there are older
+// ones.
 func judgeBundle(encoded string, now time.Time) string {
 	rest, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package health is "flotilla status", "flotilla versions" and "flotilla doctor": what is installed, and what is wrong
-// with it.
+// Package health is "flotilla status", "flotilla versions" and "flotilla doctor": the installed features and their problems.
 //
-// It reads and asks for dry runs, and writes nothing. What it finds it compares with the manifests that are built in.
+// It reads and asks for dry runs, and writes nothing. It compares the live objects with the manifests that are built in.
 package health

@@ -27,7 +27,7 @@ import (
 type Finding struct {
 	// About is a feature, or "cluster".
 	About string `json:"about"`
-	// Trouble is what is wrong, Help what to do.
+	// Trouble is the problem, Help the remedy.
 	Trouble string `json:"trouble"`
 	Help    string `json:"help,omitempty"`
 }
@@ -67,7 +67,7 @@ if there is a fault.`,
 	return command
 }
 
-// surroundings are what the doctor says where nothing is wrong.
+// surroundings are the facts that the doctor reports in addition to problems.
 type surroundings struct {
 	// installed counts operators.
 	installed int
@@ -77,7 +77,7 @@ type surroundings struct {
 	takenOver string
 }
 
-// tell tells people what was found.
+// tell prints the findings for people.
 func tell(seen surroundings) func(io.Writer, []Finding) {
 	return func(out io.Writer, findings []Finding) {
 		switch {
@@ -146,7 +146,7 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 	return append(findings, skew(reports)...), seen, nil
 }
 
-// changingHands finds a takeover that was cut off, and one whose end is left to be told: OpenKruise is gone.
+// changingHands finds a takeover that was cut off, and one that you have yet to finish: OpenKruise is gone.
 func changingHands(report *Report, presence openkruise.Presence) []Finding {
 	switch {
 	case report.Takeover != "":
@@ -160,7 +160,7 @@ func changingHands(report *Report, presence openkruise.Presence) []Finding {
 	return nil
 }
 
-// faults are objects that are missing or do not work. Those that lack a CA have one cause, and are told together.
+// faults are objects that are missing or do not work. Those that lack a CA have one cause, and are shown together.
 func faults(report *Report) []Finding {
 	var findings []Finding
 	var untrusted []string
@@ -173,7 +173,7 @@ func faults(report *Report) []Finding {
 		name := podsOf(report, fault)
 		switch {
 		case report.Takeover != "":
-			help = "" // an install would refuse; what is said about the takeover helps
+			help = "" // an install would refuse; the finding about the takeover helps
 		case strings.HasSuffix(fault, noLeader):
 			help = leaderHelp(report.Feature)
 		case name != "" && strings.Contains(fault, "forbidden"):
@@ -251,7 +251,7 @@ func covers(have, want any) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// skew finds managers of different minor versions, and managers beside manifests of another one.
+// skew finds managers of different minor versions, and managers with another version than the manifests.
 func skew(reports []*Report) []Finding {
 	minors := map[string][]string{}
 	for _, report := range reports {
@@ -288,7 +288,7 @@ func skew(reports []*Report) []Finding {
 	return findings
 }
 
-// reach calls the webhooks of a feature by a dry run of an object of each kind. What they answer is no matter.
+// reach calls the webhooks of a feature by a dry run of an object of each kind. Their answer does not matter.
 func reach(ctx context.Context, cluster *apply.Cluster, report *Report) []Finding {
 	var findings []Finding
 	for _, crd := range report.wanted {

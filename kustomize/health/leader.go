@@ -17,7 +17,7 @@ const (
 	leaderPatience = time.Minute
 	// renewal is longer than the pause after which a leader renews its Lease.
 	renewal = 4 * time.Second
-	// noLeader ends what is said of a manager of which no replica leads.
+	// noLeader ends the fault of a manager without a leading replica.
 	noLeader = "no controller runs"
 )
 
@@ -37,12 +37,12 @@ func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error
 	}
 	fault, before, err := look()
 	if apierrors.IsForbidden(err) {
-		return nil // who may not see Leases is told of the rest
+		return nil // a user who may not see Leases sees the other faults
 	}
 	if err != nil || fault == "" {
 		return err
 	}
-	// The clock of this machine may differ from those of the nodes. A Lease that changes has a holder.
+	// The clock of this machine may differ from the clocks of the nodes. A Lease that changes has a holder.
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -55,7 +55,7 @@ func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error
 	return err
 }
 
-// leaderless says that nobody leads, and for how long; empty if somebody does, or if nobody needs to yet. live is the Lease
+// leaderless reports that no replica leads, and for how long; empty if one leads, or if none needs to yet. live is the Lease
 // as it is, nil if there is none.
 func leaderless(lease, live, manager *unstructured.Unstructured, now time.Time) string {
 	since, available := availableSince(manager)
@@ -90,7 +90,7 @@ func availableSince(deployment *unstructured.Unstructured) (since time.Time, ava
 	return time.Time{}, false
 }
 
-// leaderHelp is what helps a manager without a leader.
+// leaderHelp is the remedy for a manager without a leader.
 func leaderHelp(feature string) string {
 	return "The usual causes are a missing permission, or a kind that is not served. doctor or its log names it: kubectl -n " +
 		install.Namespace + " logs deployment/" + feature + "-manager"

@@ -20,23 +20,23 @@ type Report struct {
 	Feature string `json:"feature"`
 	// Installed means that there is a manager.
 	Installed bool `json:"installed"`
-	// Version is the tag of the manager's image, Available that of this command's manifests.
+	// Version is the tag of the manager's image, Available the tag of the image in this command's manifests.
 	Version   string `json:"version,omitempty"`
 	Available string `json:"available"`
 	OutOfDate bool   `json:"outOfDate"`
 	// Newer means that the manager is newer than this command.
 	Newer   bool `json:"newer,omitempty"`
 	Healthy bool `json:"healthy"`
-	// Faults tell what is missing or does not work.
+	// Faults name the objects that are missing or do not work.
 	Faults []string `json:"faults,omitempty"`
-	// Takeover says that the feature has begun to change hands with OpenKruise and has not ended.
+	// Takeover reports that the feature has begun to change hands with OpenKruise and has not ended.
 	Takeover string `json:"takeover,omitempty"`
-	// TakenOver says that the feature was taken over from OpenKruise, and how that can go on.
+	// TakenOver reports that the feature was taken over from OpenKruise, and how to continue.
 	TakenOver string `json:"takenOver,omitempty"`
-	// OpenKruise says that it looks after the kinds of a feature that is not installed, and how to take that over.
+	// OpenKruise reports that it looks after the kinds of a feature that is not installed, and how to take that over.
 	OpenKruise string `json:"openKruise,omitempty"`
 
-	// wanted are the objects of the manifests, live those of them that exist by their description.
+	// wanted are the objects of the manifests, live the existing ones among them by their description.
 	wanted []*unstructured.Unstructured
 	live   map[string]*unstructured.Unstructured
 	// manager is nil when there is none.
@@ -47,7 +47,7 @@ type Report struct {
 	handover *openkruise.Handover
 }
 
-// Observe reads what is installed of a feature.
+// Observe reads the installed objects of a feature.
 func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (*Report, error) {
 	settings, err := install.Present(ctx, cluster, feature)
 	if err != nil {
@@ -80,7 +80,7 @@ func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Featur
 	return report, report.followLeader(ctx, cluster)
 }
 
-// judge fills in what follows from the objects.
+// judge fills in the fields that follow from the objects.
 func (r *Report) judge() {
 	r.Installed = r.manager != nil
 	if !r.Installed {
@@ -126,8 +126,8 @@ func rank(fault string) int {
 	return 1
 }
 
-// tag returns the tag of a Deployment's image. An image that only its digest names has the version of its manifests and the
-// beginning of the digest, as a version has what tells its build.
+// tag returns the tag of a Deployment's image. An image with only a digest gets the version of its manifests and the
+// beginning of the digest as build metadata.
 func tag(deployment *unstructured.Unstructured) string {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if len(containers) == 0 {
@@ -151,7 +151,7 @@ func tag(deployment *unstructured.Unstructured) string {
 	return build
 }
 
-// older reports whether a version is older than another. What is no version is not older.
+// older reports whether a version is older than another. A text that is no version is not older.
 func older(have, available string) bool {
 	a, errA := version.ParseSemantic(have)
 	b, errB := version.ParseSemantic(available)

@@ -27,8 +27,8 @@ func configurations(ctx context.Context, cluster *apply.Cluster) ([]unstructured
 	return all, nil
 }
 
-// owners finds others that look after the kinds of a feature: webhooks for them that are not the feature's, and CRDs
-// that are converted by somebody else. Two controllers of one kind undo each other's work.
+// owners finds others that look after the kinds of a feature: webhooks for them that are not the feature's, and CRDs that
+// another Service converts. Two controllers of one kind undo each other's work.
 func owners(report *Report, configurations []unstructured.Unstructured) []Finding {
 	var findings []Finding
 	for _, wanted := range report.wanted {
@@ -55,7 +55,7 @@ func owners(report *Report, configurations []unstructured.Unstructured) []Findin
 	return findings
 }
 
-// beside adds that OpenKruise looks after the kinds of an operator that is installed, and what helps then.
+// beside adds that OpenKruise looks after the kinds of an operator that is installed, and the remedy.
 func beside(report *Report, presence openkruise.Presence, findings []Finding) []Finding {
 	how := report.besideOpenKruise(presence)
 	if how == "" || !report.Installed {
@@ -77,8 +77,8 @@ func second(report *Report, resource schema.GroupVersionResource, how string) Fi
 	}
 }
 
-// foreignService returns the Service of another operator to which a configuration sends objects of a resource. Webhooks
-// for whole groups, such as those of policy engines, are no owners.
+// foreignService returns the Service of another operator to which a configuration sends objects of a resource. Webhooks for
+// whole groups, such as the webhooks of policy engines, are no owners.
 func foreignService(configuration unstructured.Unstructured, resource schema.GroupVersionResource, own string) string {
 	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, webhook := range webhooks {

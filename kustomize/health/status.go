@@ -35,7 +35,7 @@ func NewStatusCommand(flags genericclioptions.RESTClientGetter, streams generici
 	})
 }
 
-// reporter completes a command that tells about all features.
+// reporter completes a command that reports about all features.
 func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, tell func(output string, reports []*Report) error) *cobra.Command {
 	var output string
 	command.Args = cli.Arguments(cobra.NoArgs)
@@ -78,8 +78,8 @@ func write[T any](out io.Writer, output string, values T, people func(io.Writer,
 	return nil
 }
 
-// lookIfAllowed reads what of OpenKruise the cluster has. Whoever may not read that learns of the features that have changed
-// hands alone.
+// lookIfAllowed reads the objects of OpenKruise in the cluster. A user who may not read them sees only the features that
+// have changed hands.
 func lookIfAllowed(ctx context.Context, cluster *apply.Cluster) (openkruise.Presence, error) {
 	presence, err := openkruise.Look(ctx, cluster)
 	if apierrors.IsForbidden(err) {
@@ -148,7 +148,7 @@ func table(out io.Writer, reports []*Report) {
 		}
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", report.Feature, version, health, message)
 	}
-	_ = columns.Flush() // what a terminal refuses cannot be told there either
+	_ = columns.Flush() // an output error cannot be shown on the same output
 }
 
 func summary(faults []string) string {
@@ -213,5 +213,5 @@ func versionTable(out io.Writer, all []Versions) {
 		}
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\n", versions.Feature, installed, versions.Available, strings.Join(kinds, "; "))
 	}
-	_ = columns.Flush() // what a terminal refuses cannot be told there either
+	_ = columns.Flush() // an output error cannot be shown on the same output
 }

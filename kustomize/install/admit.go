@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
-// admit refuses what would leave a kind with two controllers, and what would put older manifests over newer ones. It writes
-// nothing.
+// admit refuses an install that would leave a kind with two controllers, and an install of older manifests over newer ones.
+// It writes nothing.
 func (i *installer) admit(ctx context.Context, cluster *apply.Cluster, parts []part) error {
 	presence, err := openkruise.Look(ctx, cluster)
 	if err != nil {
@@ -50,7 +50,7 @@ func (i *installer) admit(ctx context.Context, cluster *apply.Cluster, parts []p
 	return errors.Join(faults...)
 }
 
-// liveOf returns those of the CRDs and managers among the objects that exist.
+// liveOf returns the CRDs and managers among the objects that exist.
 func liveOf(ctx context.Context, cluster *apply.Cluster, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, object := range objects {
@@ -68,7 +68,7 @@ func liveOf(ctx context.Context, cluster *apply.Cluster, objects []*unstructured
 	return found, nil
 }
 
-// hasVersionLabel reports whether an object's label tells the version of an installation. CRDs stay when an operator goes.
+// hasVersionLabel reports whether an object's label has the version of an installation. CRDs stay when an operator goes.
 func hasVersionLabel(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "CustomResourceDefinition" || object.GetKind() == "Deployment"
 }
@@ -76,7 +76,8 @@ func hasVersionLabel(object *unstructured.Unstructured) bool {
 // versionStep is from which version to which one an install leads; empty where one is not known.
 type versionStep struct{ from, to string }
 
-// stepOf returns the newest version of what is live and that of the objects. Labels that are no versions say nothing.
+// stepOf returns the newest version of the live objects and the newest version of the objects. Labels that are no versions
+// are ignored.
 func stepOf(live, objects []*unstructured.Unstructured) versionStep {
 	return versionStep{from: newest(live), to: newest(objects)}
 }
@@ -96,7 +97,7 @@ func newest(objects []*unstructured.Unstructured) string {
 	return text
 }
 
-// down reports whether the step leads to an older version. What comes after a hyphen, such as that of somebody's own images,
+// down reports whether the step leads to an older version. The part after a hyphen, such as in versions of your own images,
 // does not count.
 func (s versionStep) down() bool {
 	from, errFrom := version.ParseSemantic(s.from)

@@ -20,7 +20,7 @@ type held struct {
 	names    []string
 }
 
-// heldOf returns the objects that have a finalizer of an operator. Those of others are theirs.
+// heldOf returns the objects that have a finalizer of an operator. Finalizers of others are theirs.
 func heldOf(resource schema.GroupResource, objects []unstructured.Unstructured) held {
 	found := held{resource: resource}
 	for _, object := range objects {
@@ -48,8 +48,8 @@ func (h held) String() string {
 	return fmt.Sprintf("%s: %d objects have a finalizer that only the operator removes: %s", h.resource, len(h.names), text)
 }
 
-// tellHeld tells which objects of a feature cannot be deleted when its operator is gone. What cannot be listed holds up nobody who
-// removes a broken operator.
+// tellHeld prints which objects of a feature cannot be deleted when its operator is gone. Objects that cannot be listed do
+// not block the removal of a broken operator.
 func (u *uninstaller) tellHeld(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
 	objects, err := removable(ctx, cluster, feature)
 	if err != nil {

@@ -136,16 +136,16 @@ type installer struct {
 	dryRun      string
 	diff        bool
 	force, wait bool
-	// prune deletes what the manifests have no longer.
+	// prune deletes the objects that the manifests no longer have.
 	prune bool
-	// guard makes OpenKruise's manager pass the CRDs over, which go on storing objects in the version of before.
+	// guard makes OpenKruise's manager pass the CRDs over, which continue to store objects in the version of before.
 	guard bool
-	// downgrade allows manifests that are older than what is installed.
+	// downgrade allows manifests that are older than the installed ones.
 	downgrade bool
 	timeout   time.Duration
 }
 
-// part is what is installed together.
+// part has the objects that are installed together.
 type part struct {
 	name    string
 	objects []*unstructured.Unstructured
@@ -291,7 +291,7 @@ func (i *installer) stage(ctx context.Context, cluster *apply.Cluster, progress 
 	return nil
 }
 
-// check returns what a stage must reach before the next one is begun.
+// check returns the condition that a stage must reach before the next one is begun.
 func check(cluster *apply.Cluster, stage apply.Stage) apply.Check {
 	switch stage.Name {
 	case apply.CRDs:
@@ -339,7 +339,7 @@ func result(changed, all int, dryRun string) string {
 	return fmt.Sprintf("%d of %d objects changed", changed, all)
 }
 
-// compare shows what applying would change. It is an answer no when something would.
+// compare shows the changes that applying would make. It is an answer no when something would change.
 func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects, stale []*unstructured.Unstructured) error {
 	differs := len(stale)
 	for _, object := range objects {

@@ -20,16 +20,17 @@ import (
 // Namespace is where operators run.
 const Namespace = catalog.Namespace
 
-// folder is where the kustomization of the settings is, as if it was in a folder beside the modules.
+// folder is where the kustomization of the settings is, as if it was in a folder next to the modules.
 const folder = "installation"
 
-// Kustomization returns what a user would have written to install a feature with the settings; the namespace, which
+// Kustomization returns the file that a user would have written to install a feature with the settings; the namespace, which
 // all features share, is apart.
 func Kustomization(feature catalog.Feature, settings Settings) types.Kustomization {
 	kustomization := types.Kustomization{
 		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
 		Resources: []string{"../" + feature.Name + "/config/default"},
-		// Labels of pods stay those of the manifests: who applies them is no reason to restart a manager.
+		// Labels of pods keep the values of the manifests: a change of the tool that applies them is no reason to restart a
+		// manager.
 		Labels: []types.Label{{Pairs: map[string]string{
 			"app.kubernetes.io/managed-by": "flotilla",
 			"app.kubernetes.io/part-of":    "flotilla",
@@ -112,7 +113,7 @@ func dropEmptyArguments(objects []*unstructured.Unstructured) {
 	}
 }
 
-// Base renders what all features share: the namespace.
+// Base renders the object that all features share: the namespace.
 func Base() ([]*unstructured.Unstructured, error) {
 	tree, err := catalog.Tree()
 	if err != nil {

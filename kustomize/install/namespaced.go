@@ -53,8 +53,8 @@ func findNamespaces(ctx context.Context, cluster *apply.Cluster, all []Settings)
 	return errors.Join(faults...)
 }
 
-// Present returns the settings of what is installed of a feature, as far as they decide which objects there are. Settings
-// that cannot be read are taken for none, except the namespace.
+// Present returns the settings of the installed objects of a feature, as far as they decide which objects there are.
+// Settings that cannot be read are taken for none, except the namespace.
 func Present(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (Settings, error) {
 	manager, err := cluster.Get(ctx, named("apps/v1", "Deployment", feature.Name+"-manager"))
 	if err != nil || manager == nil {

@@ -55,7 +55,7 @@ func readPatches(files []string) ([]string, error) {
 // target returns the object that a patch is for.
 func target(patch string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	_ = marshal.Unmarshal([]byte(patch), &object.Object) // it was read from there, and an empty object is nobody's
+	_ = marshal.Unmarshal([]byte(patch), &object.Object) // it was read from there, and an empty object matches no object
 	return object
 }
 

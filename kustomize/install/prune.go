@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// FeatureLabel has the name of the feature that an object is part of. What several features share has none.
+	// FeatureLabel has the name of the feature that an object is part of. Objects that several features share have none.
 	FeatureLabel = "apps.kruise.io/feature"
-	// nameLabel has the name of what an object is part of.
+	// nameLabel has the name of the whole that an object is part of.
 	nameLabel = "app.kubernetes.io/name"
 )
 
-// sharedNames are the names in nameLabel of what shared components add, once for all features.
+// sharedNames are the names in nameLabel of the objects that shared components add, once for all features.
 func sharedNames() []string { return []string{"flotilla", "flotilla-agents"} }
 
 // shared reports whether several features have an object.
@@ -28,7 +28,7 @@ func shared(object *unstructured.Unstructured) bool {
 	return slices.Contains(sharedNames(), object.GetLabels()[nameLabel])
 }
 
-// mark writes on each object of a feature whose it is.
+// mark labels each object of a feature with the feature.
 func mark(objects []*unstructured.Unstructured, feature catalog.Feature) {
 	for _, object := range objects {
 		if shared(object) {
@@ -43,8 +43,8 @@ func mark(objects []*unstructured.Unstructured, feature catalog.Feature) {
 	}
 }
 
-// Prunable returns the kinds whose objects go when the manifests have them no longer, in the order in which they go:
-// webhooks first, so that nobody waits for a manager that does not serve them. CRDs and namespaces are not among them,
+// Prunable returns the kinds of objects that go when the manifests no longer have them, in the order in which they go:
+// webhooks first, so that no request waits for a manager that does not serve them. CRDs and namespaces are not among them,
 // since objects of users go with these.
 func Prunable() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
@@ -71,8 +71,8 @@ func Prunable() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Stale returns those of the live objects that an earlier install of a feature applied and that are not wanted any more,
-// in their order. Wanted is what is installed now, of all features: an object that has moved to another feature stays.
+// Stale returns the live objects that an earlier install of a feature applied and that are not wanted any more, in their
+// order. Wanted has the objects that are installed now, of all features: an object that has moved to another feature stays.
 func Stale(feature string, live, wanted []*unstructured.Unstructured) []*unstructured.Unstructured {
 	keep := map[string]bool{}
 	for _, object := range wanted {
@@ -93,7 +93,7 @@ func identity(object *unstructured.Unstructured) string {
 	return object.GroupVersionKind().Group + " " + apply.Describe(object)
 }
 
-// findStale finds out what each part leaves behind, before anything is written.
+// findStale finds the objects that each part leaves behind, before anything is written.
 func (i *installer) findStale(ctx context.Context, cluster *apply.Cluster, parts []part, wanted []*unstructured.Unstructured) error {
 	if !i.prune {
 		return nil
@@ -108,7 +108,7 @@ func (i *installer) findStale(ctx context.Context, cluster *apply.Cluster, parts
 	return nil
 }
 
-// removeStale deletes what a part leaves behind: webhooks, or all else.
+// removeStale deletes the objects that a part leaves behind: webhooks, or all else.
 func (i *installer) removeStale(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, p part, webhooks bool) error {
 	var names []string
 	for _, object := range p.stale {
@@ -154,7 +154,7 @@ func earlierRuns(ctx context.Context, cluster *apply.Cluster, objects []*unstruc
 	return false, nil
 }
 
-// leaveStale tells what stays.
+// leaveStale prints the objects that stay.
 func (i *installer) leaveStale(p part) {
 	var names []string
 	for _, object := range p.stale {

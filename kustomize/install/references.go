@@ -52,13 +52,13 @@ func (s Settings) tag(feature catalog.Feature) (tag, digest string) {
 	}
 	tag, digest, err := splitVersion(chosen)
 	if err != nil {
-		return chosen, "" // what an earlier version has remembered
+		return chosen, "" // an earlier version has remembered it
 	}
 	return tag, digest
 }
 
-// label returns the version of a feature as the value of a label: the tag without what a label may not have, or the version of
-// the manifests.
+// label returns the version of a feature as the value of a label: the tag without the parts that a label may not have, or
+// the version of the manifests.
 func (s Settings) label(feature catalog.Feature) string {
 	const most = 63
 	tag, _ := s.tag(feature)

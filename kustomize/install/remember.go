@@ -16,8 +16,8 @@ import (
 // SettingsAnnotation is where the Deployment of a manager has the settings that it was installed with.
 const SettingsAnnotation = "apps.kruise.io/installed-with"
 
-// memory is what is kept of the settings of one feature. The namespace that a manager is restricted to is not among
-// them: it is read from the manager itself, so that nobody's way to install widens its rights.
+// memory has the remembered settings of one feature. The namespace that a manager is restricted to is not among them: it is
+// read from the manager itself, so that no way to install widens its rights.
 type memory struct {
 	Registry string `json:"registry,omitempty"`
 	// Version is the tag that was chosen for the images, Manifests the version of the manifests that it was chosen for.
@@ -58,8 +58,8 @@ func remember(objects []*unstructured.Unstructured, feature catalog.Feature, set
 	return nil
 }
 
-// Recall returns the settings that a feature was installed with, read from the Deployment of its manager, and what of them
-// does not fit these manifests, one sentence each. The Deployment may be nil.
+// Recall returns the settings that a feature was installed with, read from the Deployment of its manager, and the settings
+// among them that do not fit these manifests, one sentence each. The Deployment may be nil.
 func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlier Settings, lost []string, err error) {
 	if manager == nil {
 		return Settings{}, nil, nil
@@ -102,7 +102,7 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 	return earlier, lost, nil
 }
 
-// Over returns the settings of one feature: these, and those of an earlier install that these say nothing about. Components
+// Over returns the settings of one feature: these, and the settings of an earlier install that these do not set. Components
 // and gates are added to earlier ones.
 func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	merged := Settings{
@@ -189,7 +189,7 @@ func (s Settings) flags(feature catalog.Feature) []string {
 	return all
 }
 
-// recall returns the settings of a feature with those that an earlier install chose, and tells which these are.
+// recall returns the settings of a feature with the settings that an earlier install chose, and prints the latter.
 func (i *installer) recall(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (Settings, error) {
 	if i.defaults {
 		return i.settings.Over(feature, Settings{}), nil

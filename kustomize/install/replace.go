@@ -11,18 +11,18 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 )
 
-// Replacement installs a feature in the place of somebody else who looked after its kinds, and takes it away again.
+// Replacement installs a feature in the place of another controller that looked after its kinds, and takes it away again.
 type Replacement struct {
 	Feature  catalog.Feature
 	Settings Settings
 	// Wait waits until the operator is ready, for each stage at most for the Timeout.
 	Wait    bool
 	Timeout time.Duration
-	// Out is where progress is told.
+	// Out is where progress is shown.
 	Out io.Writer
 }
 
-// Recall adds what an earlier run has chosen and this one says nothing about, and tells it.
+// Recall adds the settings that an earlier run has chosen and this one does not set, and prints them.
 func (r *Replacement) Recall(ctx context.Context, cluster *apply.Cluster) (err error) {
 	r.Settings, err = r.installer().recall(ctx, cluster, r.Feature)
 	return err
@@ -38,8 +38,8 @@ func (r Replacement) Prepare(ctx context.Context, cluster *apply.Cluster) error 
 	return err
 }
 
-// Start applies what the operator needs to run, its rights, Service and Deployment, and waits until a pod of its image
-// runs. Without webhook configurations it does no more: it waits for them before it leads.
+// Start applies the objects that the operator needs to run, its rights, Service and Deployment, and waits until a pod of its
+// image runs. Without webhook configurations it does no more: it waits for them before it leads.
 func (r Replacement) Start(ctx context.Context, cluster *apply.Cluster) error {
 	objects, err := Manifests(r.Feature, r.Settings)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r Replacement) MayRemove(ctx context.Context, cluster *apply.Cluster) erro
 	return mayRemove(ctx, cluster, r.Feature, false)
 }
 
-// Remove deletes what Install applied; CRDs, objects and pods stay.
+// Remove deletes the objects that Install applied; CRDs, objects and pods stay.
 func (r Replacement) Remove(ctx context.Context, cluster *apply.Cluster) error {
 	u := uninstaller{streams: genericiooptions.IOStreams{Out: r.Out}, timeout: r.Timeout}
 	return u.remove(ctx, cluster, r.Feature)

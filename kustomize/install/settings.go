@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
 
-// Settings are what a user chooses about features.
+// Settings are the choices of a user about features.
 type Settings struct {
 	// Registry is put before the names of images; empty leaves them as they are.
 	Registry string
@@ -37,7 +37,7 @@ type Settings struct {
 type Gate struct {
 	Name string `json:"name"`
 	On   bool   `json:"on"`
-	// Forget means that what an earlier install has set is forgotten; it is not remembered itself.
+	// Forget means that the value of an earlier install is forgotten; it is not remembered itself.
 	Forget bool `json:"-"`
 }
 
@@ -69,8 +69,8 @@ func Shared() []string {
 	return []string{"clientcertificates", "highavailability", "networkpolicy", "prometheus"}
 }
 
-// Read reads the settings for features from flags: versions as FEATURE=TAG, or TAG for all features; gates as NAME=BOOL
-// or FEATURE:NAME=BOOL. A gate without a feature is for the features whose managers read it. Errors are misuse.
+// Read reads the settings for features from flags: versions as FEATURE=TAG, or TAG for all features; gates as NAME=BOOL or
+// FEATURE:NAME=BOOL. A gate without a feature is for the features with managers that read it. Errors are misuse.
 func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	settings := Settings{
 		Versions: map[string]string{}, Components: choices.Components, Gates: map[string][]Gate{},
@@ -160,7 +160,7 @@ func sameMinor(tag, manifests string) bool {
 	return errA != nil || errB != nil || a.Major() == b.Major() && a.Minor() == b.Minor()
 }
 
-// addGate reads NAME=BOOL, or NAME- for a gate that is to be as if nobody had set it, for the features whose managers read it.
+// addGate reads NAME=BOOL, or NAME- to make a gate unset again, for the features with managers that read it.
 func (s *Settings) addGate(features []catalog.Feature, text string) error {
 	setting, value, valued := strings.Cut(text, "=")
 	on, err := strconv.ParseBool(value)
@@ -179,7 +179,7 @@ func (s *Settings) addGate(features []catalog.Feature, text string) error {
 		if reads {
 			readers = append(readers, feature.Name)
 		}
-		// What an earlier install has taken may be forgotten whatever it is.
+		// A gate of an earlier install may be forgotten even if no manager reads it.
 		if (owner == feature.Name || owner == "") && (reads || forget) {
 			found = true
 			s.Gates[feature.Name] = append(s.Gates[feature.Name], Gate{Name: name, On: on, Forget: forget})
@@ -209,7 +209,7 @@ func componentsOf(features []catalog.Feature) []string {
 	return slices.Compact(all)
 }
 
-// Everything returns settings with every component of a feature: what it renders is all that could be installed.
+// Everything returns settings with every component of a feature: it renders all objects that could be installed.
 func Everything(feature catalog.Feature) Settings {
 	return Settings{Components: feature.Components}
 }
@@ -223,8 +223,8 @@ func (s Settings) image(name string) string {
 	return fmt.Sprintf("%s/%s", registry, name)
 }
 
-// FromSomewhere refuses settings by which nodes would pull images that are nobody's of this project: a build that is no
-// release knows no registry.
+// FromSomewhere refuses settings by which nodes would pull images that are not of this project: a build that is no release
+// knows no registry.
 func (s Settings) FromSomewhere() error {
 	if cmp.Or(s.Registry, catalog.Registry) == "" {
 		return cli.MisuseErrorf("this command was built from source and has no default registry: add --registry REGISTRY; the images are REGISTRY/flotilla/FEATURE-manager")

@@ -98,7 +98,7 @@ func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features 
 	return nil
 }
 
-// mayRemove checks the rights to delete what there is of a feature.
+// mayRemove checks the rights to delete the objects of a feature.
 func mayRemove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature, crds bool) error {
 	objects, err := removable(ctx, cluster, feature)
 	if err != nil {
@@ -113,7 +113,7 @@ func mayRemove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feat
 	return cluster.Check(ctx, gone, "delete")
 }
 
-// warn tells what deleting the CRDs would take along, and deletes nothing.
+// warn prints the objects that would be lost with the CRDs, and deletes nothing.
 func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
 	for _, feature := range features {
 		objects, err := removable(ctx, cluster, feature)
@@ -151,7 +151,7 @@ func ResourceOf(crd *unstructured.Unstructured) schema.GroupVersionResource {
 }
 
 // remove deletes the operator: CRDs first, if asked for, because their objects are converted and admitted by it; then
-// webhooks, so that nobody waits for a manager that is gone.
+// webhooks, so that no request waits for a manager that is gone.
 func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
 	objects, err := removable(ctx, cluster, feature)
 	if err != nil {
@@ -193,7 +193,7 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	return nil
 }
 
-// unprotect removes what a takeover has left, and waits until the API server knows that the CRDs may be deleted.
+// unprotect removes the objects that a takeover has left, and waits until the API server knows that the CRDs may be deleted.
 func (u *uninstaller) unprotect(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, feature string, crds []*unstructured.Unstructured) error {
 	n, err := u.removeStage(ctx, cluster, progress, feature+" takeover", openkruise.Leftovers(feature), true)
 	if err != nil || n == 0 || u.dryRun {
@@ -209,9 +209,9 @@ func (u *uninstaller) unprotect(ctx context.Context, cluster *apply.Cluster, pro
 	})
 }
 
-// removable returns what there is of a feature, whatever its version and components: what install applied has its label.
-// Manifests that somebody else applied have none, and are known by their names: those that a component of the feature may
-// have brought, and the roles of a manager that is restricted to a namespace.
+// removable returns the objects of a feature, whatever its version and components: objects that install applied have its
+// label. Manifests that another tool applied have none, and are known by their names: those that a component of the feature
+// may have brought, and the roles of a manager that is restricted to a namespace.
 func removable(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) ([]*unstructured.Unstructured, error) {
 	definitions := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	labelled, err := cluster.ListKinds(ctx, append(Prunable(), definitions), FeatureLabel+"="+feature.Name)
@@ -277,7 +277,7 @@ func everything(ctx context.Context, cluster *apply.Cluster, feature catalog.Fea
 	return append(objects, restricted...), err
 }
 
-// removeStage deletes objects and returns how many there were. A stage without any is not told of.
+// removeStage deletes objects and returns how many there were. A stage without any is not shown.
 func (u *uninstaller) removeStage(
 	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, objects []*unstructured.Unstructured, wait bool,
 ) (int, error) {
@@ -347,7 +347,8 @@ func named(apiVersion, kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// leftovers are what a manager makes for itself. One that is among the live objects may have another Lease by its flags.
+// leftovers are the objects that a manager makes for itself. One that is among the live objects may have another Lease by
+// its flags.
 func leftovers(feature catalog.Feature, live []*unstructured.Unstructured) []*unstructured.Unstructured {
 	kept := []*unstructured.Unstructured{
 		named("v1", "Secret", feature.Name+"-webhook-certs"),

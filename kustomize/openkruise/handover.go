@@ -39,11 +39,11 @@ const (
 // feature has been given back.
 type Handover struct {
 	Feature string
-	// Step is what was begun last, empty when all steps were done.
+	// Step is the step that was begun last, empty when all steps were done.
 	Step string
 	// Direction is where the steps lead.
 	Direction Direction
-	// From is whom the feature is taken from.
+	// From is the manager that the feature is taken from.
 	From Manager
 }
 
@@ -53,7 +53,8 @@ func RecordName(feature string) string { return recordPrefix + feature }
 // ProtectionName is the name of the policy by which the CRDs of a feature cannot be deleted, and of its binding.
 func ProtectionName(feature string) string { return RecordName(feature) + "-crds" }
 
-// Leftovers are what a handover has added to a cluster: its policies, which keep others from the feature, and its record.
+// Leftovers are the objects that a handover has added to a cluster: its policies, which keep others from the feature, and
+// its record.
 func Leftovers(feature string) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, name := range []string{RecordName(feature), ProtectionName(feature)} {
@@ -125,7 +126,7 @@ func Handovers(ctx context.Context, cluster *apply.Cluster) (map[string]Handover
 // Ended reports whether all steps were done.
 func (h Handover) Ended() bool { return h.Step == "" }
 
-// Trouble says that a handover has begun and not ended; empty when it has.
+// Trouble reports that a handover has begun and not ended; empty when it has.
 func (h Handover) Trouble() string {
 	switch {
 	case h.Ended():
@@ -138,7 +139,7 @@ func (h Handover) Trouble() string {
 	return fmt.Sprintf("its takeover from OpenKruise was interrupted; last step: %s", h.Step)
 }
 
-// Help names the command that goes on and the one that turns round.
+// Help names the command that continues and the one that turns round.
 func (h Handover) Help() string {
 	if h.Direction == Back {
 		return fmt.Sprintf("To continue: %s. To take it over again: %s", h.Undo(), h.Takeover())
@@ -149,7 +150,7 @@ func (h Handover) Help() string {
 	return fmt.Sprintf("To continue: %s. To go back: %s", h.Takeover(), h.Undo())
 }
 
-// Takeover is the command that takes the feature over, or goes on with it.
+// Takeover is the command that takes the feature over, or continues with it.
 func (h Handover) Takeover() string { return "flotilla takeover " + h.Feature + h.From.Flags() }
 
 // Undo is the command that gives the feature back.
@@ -158,7 +159,7 @@ func (h Handover) Undo() string { return "flotilla takeover " + h.Feature + " --
 // Finish is the command that ends the takeover of the feature.
 func (h Handover) Finish() string { return "flotilla takeover --finish " + h.Feature }
 
-// State says how a handover that has ended can go on; empty for one that has not.
+// State reports how to continue after a handover that has ended; empty for one that has not.
 func (h Handover) State() string {
 	switch {
 	case !h.Ended() || h.Direction == Back:

@@ -69,7 +69,7 @@ func configuration(kind, name string) *unstructured.Unstructured {
 	return object
 }
 
-// Workloads returns what runs of OpenKruise in the manager's namespace: its Deployments, and the node agent's DaemonSet.
+// Workloads returns the workloads of OpenKruise in the manager's namespace: its Deployments, and the node agent's DaemonSet.
 func (m Manager) Workloads(ctx context.Context, cluster *apply.Cluster) ([]*unstructured.Unstructured, error) {
 	found, err := m.Deployments(ctx, cluster)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 )
 
-// Presence is what of OpenKruise a cluster has.
+// Presence has the objects of OpenKruise in a cluster.
 type Presence struct {
-	// Configurations are its webhook configurations, Deployments those of its manager.
+	// Configurations are its webhook configurations, Deployments the Deployments of its manager.
 	Configurations, Deployments []*unstructured.Unstructured
-	// Handovers are those of features, by name.
+	// Handovers are the handovers of features, by name.
 	Handovers map[string]Handover
 }
 
-// Look reads what of OpenKruise a cluster has, where its manifests install it.
+// Look reads the objects of OpenKruise in the cluster, where its manifests install them.
 func Look(ctx context.Context, cluster *apply.Cluster) (Presence, error) {
 	var found Presence
 	var err error
@@ -43,8 +43,8 @@ func Look(ctx context.Context, cluster *apply.Cluster) (Presence, error) {
 // There reports whether there is a manager, or webhooks of it.
 func (p Presence) There() bool { return len(p.Configurations) > 0 || len(p.Deployments) > 0 }
 
-// Owns returns how OpenKruise looks after the kinds of a feature, of which these CRDs are live; empty if it does not. What
-// has changed hands is not its own any more.
+// Owns returns how OpenKruise looks after the kinds of a feature, of which these CRDs are live; empty if it does not. It
+// does not own a kind that has changed hands.
 func (p Presence) Owns(feature string, crds []*unstructured.Unstructured) string {
 	if _, taken := p.Handovers[feature]; taken {
 		return ""
@@ -116,7 +116,7 @@ func (p Presence) Conflict(feature string, crds []*unstructured.Unstructured, se
 	return ""
 }
 
-// InsteadOf is what to do instead of an install beside OpenKruise.
+// InsteadOf is the action that replaces an install next to OpenKruise.
 func InsteadOf(feature string) string {
 	if feature == "daemon" {
 		return "take over its other kinds with flotilla takeover all, and remove the manager and node agent of OpenKruise first"
@@ -125,8 +125,8 @@ func InsteadOf(feature string) string {
 }
 
 // LooksAfter reports whether OpenKruise alone looks after the kind of a CRD. NodeImages, ContainerRecreateRequests and
-// NodePodProbes are out of account: the first two are of the node agent, which is replaced at the end, and its manager makes the
-// first and the last for each node, whether somebody uses them or not.
+// NodePodProbes are out of account: the first two are of the node agent, which is replaced at the end, and its manager makes
+// the first and the last for each node, even if they are not used.
 func LooksAfter(crd *unstructured.Unstructured) bool {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	if group != "apps.kruise.io" && group != "policy.kruise.io" {

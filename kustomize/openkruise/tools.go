@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The labels and annotations by which tools know what they manage.
+// The labels and annotations by which tools know the objects that they manage.
 const (
 	helmRelease   = "meta.helm.sh/release-name"
 	helmNamespace = "meta.helm.sh/release-namespace"
@@ -20,8 +20,8 @@ const (
 	fluxHelm      = "helm.toolkit.fluxcd.io/"
 )
 
-// Keepers returns who manages the objects and would undo what is changed about them, with what to do about it: one sentence for
-// each, in order.
+// Keepers returns the tools that manage the objects and would undo changes to them, with the remedy: one sentence for each,
+// in order.
 func Keepers(objects ...*unstructured.Unstructured) []string {
 	var all []string
 	for _, object := range objects {

@@ -30,7 +30,7 @@ Name a workload as KIND/NAME or KIND NAME. Short names of the kinds are clone, a
 	return rollout
 }
 
-// common is what all subcommands have.
+// common has the parts that all subcommands share.
 type common struct {
 	flags   genericclioptions.RESTClientGetter
 	streams genericiooptions.IOStreams

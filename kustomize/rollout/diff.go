@@ -53,7 +53,7 @@ Lines begin with + (added), - (removed) or ~ (changed).`,
 
 func title(r *workload.Revision) string { return fmt.Sprintf("revision %d (%s)", r.Number, r.Name) }
 
-// earlier finds the revision with the number; 0 means the newest whose template is not the present one.
+// earlier finds the revision with the number; 0 means the newest with a template that is not the present one.
 func earlier(s *workload.Set, revisions []*workload.Revision, number int64) (*workload.Revision, error) {
 	if number != 0 {
 		return numbered(s, revisions, number)

@@ -1,5 +1,5 @@
-// Package rollout is flotilla rollout: what kubectl rollout is for the kinds that Kubernetes brings.
+// Package rollout is flotilla rollout: kubectl rollout for the kinds of apps.kruise.io.
 //
-// What a rollout has come to, and how it is drawn, are pure functions of a workload and its pods. The commands read,
-// follow and edit the workload.
+// The progress of a rollout, and how it is drawn, are pure functions of a workload and its pods. The commands read, follow
+// and edit the workload.
 package rollout

@@ -57,8 +57,8 @@ func cell(pod *corev1.Pod) string {
 
 const legend = "● ready  ○ starting  ◐ updating in place or held  × terminating  ! failing"
 
-// draw draws a rollout in lines of at most width columns: what it has come to, a line for each revision with a cell for
-// each pod, and what the cells mean. Lines of cells that are too long go on in the next line.
+// draw draws a rollout in lines of at most width columns: its progress, a line for each revision with a cell for each pod,
+// and the meaning of the cells. Lines of cells that are too long continue in the next line.
 func draw(s *workload.Set, pods []*corev1.Pod, width int) []string {
 	p := Judge(s)
 	lines := []string{clip(fmt.Sprintf("%s/%s %s: %s", s.Kind.Name, s.Name, p.Phase, p.Message), width)}

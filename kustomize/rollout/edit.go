@@ -20,7 +20,7 @@ const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 // names all. The operators read it.
 const inPlaceAnnotation = "apps.kruise.io/restart-in-place"
 
-// edit returns a subcommand that makes one edit. The edit says what it did, in words that follow the workload's name; an
+// edit returns a subcommand that makes one edit. The edit reports its result, in words that follow the workload's name; an
 // edit without a body has nothing to do.
 func (c common) edit(verb, short, long string, make func(context.Context, *workload.Client, *workload.Set) (workload.Patch, string, error)) *cobra.Command {
 	var dryRun bool

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// entry is one line of the history, and what -o json prints of it.
+// entry is one line of the history, and its form in the output of -o json.
 type entry struct {
 	Revision int64    `json:"revision"`
 	Name     string   `json:"name"`

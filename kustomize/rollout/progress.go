@@ -6,22 +6,22 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// Phase is what a rollout has come to.
+// Phase is the state of a rollout.
 type Phase string
 
 // All phases.
 const (
 	// Complete: the pods are as the spec wants them, up to its partition.
 	Complete Phase = "Complete"
-	// Progressing: the rollout goes on by itself.
+	// Progressing: the rollout continues by itself.
 	Progressing Phase = "Progressing"
-	// Paused: it goes on when it is resumed.
+	// Paused: it continues when it is resumed.
 	Paused Phase = "Paused"
-	// Failed: it does not go on without another edit.
+	// Failed: it does not continue without another edit.
 	Failed Phase = "Failed"
 )
 
-// Progress tells of a rollout. It is what -o json prints.
+// Progress is the state of a rollout and its numbers. It is the output of -o json.
 type Progress struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -39,7 +39,7 @@ type Progress struct {
 	Message string `json:"message"`
 }
 
-// Judge tells how far the rollout of a workload is.
+// Judge returns how far the rollout of a workload is.
 func Judge(s *workload.Set) Progress {
 	p := Progress{
 		Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name, Revision: s.UpdateRevision,
@@ -72,8 +72,8 @@ func judge(s *workload.Set) (Phase, string) {
 	return reached(s)
 }
 
-// reached tells whether everything that the spec wants is so. Operators say so in condition Ready; where it is missing
-// the counts tell.
+// reached reports whether everything that the spec wants is so. Operators report this in condition Ready; where it is
+// missing the counts decide.
 func reached(s *workload.Set) (Phase, string) {
 	ready := s.Condition("Ready")
 	if ready == nil && s.Target == workload.Unknown {
@@ -97,7 +97,7 @@ func isDone(s *workload.Set, ready *workload.Condition) bool {
 	return ready.Status == "True" && ready.Reason != "Paused"
 }
 
-// end tells of a workload whose rollout is done.
+// end returns the message about a workload with a rollout that is done.
 func end(s *workload.Set) string {
 	old := s.Wanted - s.Updated
 	if old <= 0 {

@@ -47,7 +47,7 @@ func answer(p Progress) error {
 	return cli.NoErrorf("%s/%s is not complete: %s", p.Kind, p.Name, p.Message)
 }
 
-// waitFor tells of a rollout until it ends, or time is up.
+// waitFor reports the progress of a rollout until it ends, or time is up.
 func waitFor(ctx context.Context, client *workload.Client, s *workload.Set, timeout time.Duration, tell voice) error {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	return context.WithCancel(ctx)
 }
 
-// ended tells why a wait ended before the rollout did.
+// ended returns why a wait ended before the rollout did.
 func ended(ctx context.Context, timeout time.Duration, p Progress) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return cli.NoErrorf("%s/%s is not complete after %s: %s", p.Kind, p.Name, timeout, p.Message)
@@ -95,7 +95,7 @@ func ended(ctx context.Context, timeout time.Duration, p Progress) error {
 	return ctx.Err()
 }
 
-// voice tells of a rollout.
+// voice prints the progress of a rollout.
 type voice struct {
 	out  io.Writer
 	json bool
@@ -118,7 +118,7 @@ func (v voice) say(p Progress) {
 	fmt.Fprintf(v.out, "%s/%s: %s\n", p.Kind, p.Name, p.Message)
 }
 
-// end prints the last state, and returns the error that the command ends with. What an error says is not said twice.
+// end prints the last state, and returns the error that the command ends with. The text of an error is not printed twice.
 func (v voice) end(p Progress, err error) error {
 	switch {
 	case v.json:

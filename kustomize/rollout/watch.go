@@ -18,7 +18,7 @@ import (
 const (
 	// redrawEvery is the shortest time between two drawings: a rollout of many pods changes faster than eyes can see.
 	redrawEvery = 100 * time.Millisecond
-	// defaultWidth is that of a terminal which does not tell its own.
+	// defaultWidth is the width of a terminal which does not report its own.
 	defaultWidth = 80
 )
 

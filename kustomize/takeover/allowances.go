@@ -19,7 +19,7 @@ func allowances(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// copyAllowed copies what the old manager was allowed, unless the new one was told already.
+// copyAllowed copies the kinds that the old manager was allowed, unless the new one has a list already.
 func (h *handover) copyAllowed(ctx context.Context) error {
 	before, err := h.cluster.Get(ctx, allowances(h.old.Namespace))
 	if err != nil || before == nil {

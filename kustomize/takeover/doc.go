@@ -2,5 +2,5 @@
 //
 // The old manager has no switch for most kinds, so that it is made to leave them alone from outside: its webhook
 // configurations lose their entries, a policy refuses its account, and it does not recognize their CRDs any more. All of
-// that is planned by pure functions from what the cluster has; other kinds of the old manager are left as they are.
+// that is planned by pure functions from the objects of the cluster; other kinds of the old manager are left as they are.
 package takeover

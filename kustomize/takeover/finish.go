@@ -103,7 +103,7 @@ func (t *takeover) answer(ctx context.Context, cluster *apply.Cluster, pods sigh
 	return errors.Join(err, verdict(changes))
 }
 
-// ending returns the features whose takeover is to be ended.
+// ending returns the features with a takeover that is to be ended.
 func ending(now map[string]openkruise.Handover, features []catalog.Feature) ([]string, error) {
 	chosen := slices.Sorted(maps.Keys(now))
 	if len(features) > 0 {
@@ -127,8 +127,8 @@ func ending(now map[string]openkruise.Handover, features []catalog.Feature) ([]s
 	return chosen, nil
 }
 
-// without removes OpenKruise, and then what kept it away from the kinds. The records go last: as long as one is there, the
-// command can be repeated.
+// without removes OpenKruise, and then the objects that kept it away from the kinds. The records go last: as long as one is
+// there, the command can be repeated.
 func without(ctx context.Context, all []*handover) error {
 	for _, s := range []struct {
 		name string
@@ -206,7 +206,7 @@ func (h *handover) removePolicy(ctx context.Context) error {
 	return nil
 }
 
-// left returns what OpenKruise looks after: kinds of its groups that are not Flotilla's and have objects.
+// left returns the kinds that OpenKruise looks after: kinds of its groups that are not Flotilla's and have objects.
 func left(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	crds, err := cluster.List(ctx, definitions, "", "")
@@ -231,7 +231,7 @@ func left(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
 	return lines, nil
 }
 
-// foretell says what would be done, and does nothing.
+// foretell prints the changes that would be made, and makes none.
 func foretell(ctx context.Context, out io.Writer, mine, all []*handover, waiting []string) error {
 	for _, h := range mine {
 		for _, crd := range h.crds() {

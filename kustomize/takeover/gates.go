@@ -17,9 +17,9 @@ type gate struct {
 	on bool
 }
 
-// gatesOf are the gates that must be off for a feature: what they stand for is done in webhooks for pods, which all
-// features of the old manager share, and in controllers that write to pods which the kind does not own. One that is off
-// by default is left out of the flag, because managers that are older than the gate would not start.
+// gatesOf are the gates that must be off for a feature: their work is done in webhooks for pods, which all features of the
+// old manager share, and in controllers that write to pods which the kind does not own. One that is off by default is left
+// out of the flag, because managers that are older than the gate would not start.
 func gatesOf(feature string) []gate {
 	switch feature {
 	case "budget":
@@ -77,8 +77,8 @@ func setGates(arguments, names []string, on bool) []string {
 	return append(next, gateFlag+strings.Join(settings, ","))
 }
 
-// withGates returns a Deployment of the old manager whose gates are on or off, and the gates that this changes. Only
-// the first container counts: it is the manager.
+// withGates returns a Deployment of the old manager with the gates on or off, and the gates that this changes. Only the
+// first container counts: it is the manager.
 func withGates(deployment *unstructured.Unstructured, gates []gate, on bool) (*unstructured.Unstructured, []string) {
 	next := deployment.DeepCopy()
 	containers, _, _ := unstructured.NestedSlice(next.Object, "spec", "template", "spec", "containers")

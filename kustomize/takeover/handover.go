@@ -30,11 +30,11 @@ type handover struct {
 	manifests   []*unstructured.Unstructured
 	replacement install.Replacement
 	timeout     time.Duration
-	// settle is how long all API servers may take to notice what a CRD says.
+	// settle is how long all API servers may take to notice a change of a CRD.
 	settle time.Duration
 	clock  clock.PassiveClock
 	out    io.Writer
-	// tell says which step was done.
+	// The function reports which step was done.
 	tell func(step string)
 }
 
@@ -44,9 +44,9 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// run does the steps. The operator is started before anything of OpenKruise's changes: what cannot start costs nobody a
-// controller. What is taken away is recorded before it is; the account is refused before anything else changes, so that no
-// step is answered by the old manager; a CRD is guarded in the write that makes it Flotilla's.
+// run does the steps. The operator is started before anything of OpenKruise's changes: if it cannot start, no kind loses its
+// controller. The parts that are taken away are recorded before; the account is refused before anything else changes, so
+// that no step is answered by the old manager; a CRD is guarded in the write that makes it Flotilla's.
 func (h *handover) run(ctx context.Context) error {
 	if err := h.replacement.Prepare(ctx, h.cluster); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (h *handover) record(ctx context.Context) error {
 	})
 }
 
-// taken returns what the following steps take away.
+// taken returns the parts that the following steps take away.
 func (h *handover) taken(ctx context.Context) (Record, error) {
 	record := Record{Webhooks: map[string]Removed{}, Definitions: map[string]any{}, Labels: map[string]map[string]string{}}
 	found, err := existing(ctx, h.cluster, openkruise.Configurations())
@@ -259,7 +259,7 @@ func (h *handover) removeWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// edit changes an object, again if somebody else wrote it in between. One that does not exist is left out, and one that
+// edit changes an object, again if another client wrote it in between. One that does not exist is left out, and one that
 // would not change is not written.
 func (h *handover) edit(
 	ctx context.Context, object *unstructured.Unstructured, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error),

@@ -17,7 +17,7 @@ import (
 // budgetCRD is the definition of budgets.
 const budgetCRD = "podunavailablebudgets.policy.kruise.io"
 
-// server is what the API server tells of the kinds of workloads.
+// server has the API server's answers about the kinds of workloads.
 type server interface {
 	// Served returns the resource of a kind, empty if there is none, and whether it has a scale.
 	Served(kind schema.GroupKind) (resource schema.GroupResource, scales bool, err error)
@@ -25,8 +25,8 @@ type server interface {
 	Grants(ctx context.Context, account types.NamespacedName, right apply.Right) (bool, error)
 }
 
-// idle tells of the budgets that will protect no pod, because the manager cannot read their workloads with the rights of the
-// manifests, nor with those that somebody has granted it before it comes, and what helps. OpenKruise's manager may read all kinds.
+// idle returns the budgets that will protect no pod, with the remedy. The manager cannot read their workloads with the
+// rights of the manifests, nor with rights that were granted to it before it comes. OpenKruise's manager may read all kinds.
 func idle(ctx context.Context, stored []unstructured.Unstructured, manifests []*unstructured.Unstructured, cluster server) (lines []string, err error) {
 	for _, budget := range stored {
 		kind, names := budgets.Target(&budget)

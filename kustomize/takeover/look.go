@@ -20,7 +20,7 @@ func deploymentResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 }
 
-// look reads what planOf needs.
+// look reads the objects that planOf needs.
 func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, feature catalog.Feature, manifests []*unstructured.Unstructured) (World, error) {
 	world := World{
 		Account: old.User(),

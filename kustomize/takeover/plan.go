@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
-// World is what the cluster has before a feature changes hands.
+// World has the objects of the cluster before a feature changes hands.
 type World struct {
 	// Account is the user that the old manager is, such as "system:serviceaccount:kruise-system:kruise-manager".
 	Account string
@@ -22,21 +22,21 @@ type World struct {
 	Configurations, Managers []*unstructured.Unstructured
 	// CRDs are the definitions that exist and Policies the policies, by name.
 	CRDs, Policies map[string]*unstructured.Unstructured
-	// Idle are budgets that will protect no pod, and what helps.
+	// Idle are budgets that will protect no pod, and the remedies.
 	Idle []string
-	// Objects count what there is of a kind, Pods the pods that these own, by name of the CRD.
+	// Objects count the objects of a kind, Pods the pods that these own, by name of the CRD.
 	Objects, Pods map[string]int
 }
 
-// Plan is what would change when a feature changes hands.
+// Plan has the changes that are made when a feature changes hands.
 type Plan struct {
 	Feature string
 	Kinds   []KindPlan
-	// Changes concern the feature as a whole, Limits are what cannot be had.
+	// Changes concern the feature as a whole, Limits are the restrictions after it.
 	Changes, Limits []string
 }
 
-// KindPlan is what would change for a kind.
+// KindPlan has the changes for a kind.
 type KindPlan struct {
 	Kind
 	Objects, Pods int
@@ -117,7 +117,7 @@ func converter(crd *unstructured.Unstructured) string {
 // nodeImagesCRD is the definition of the kind by which jobs ask node agents.
 const nodeImagesCRD = "nodeimages.apps.kruise.io"
 
-// limits tells what cannot be had.
+// limits returns the restrictions after a takeover.
 func limits(feature string, world World) []string {
 	var lines []string
 	if feature != "budget" && feature != "spread" {
@@ -134,7 +134,7 @@ func limits(feature string, world World) []string {
 	return lines
 }
 
-// keepers tells who undoes a takeover.
+// keepers returns the tools that undo a takeover.
 func keepers(world World) []string {
 	objects := slices.Concat(world.Managers, world.Configurations)
 	for _, name := range slices.Sorted(maps.Keys(world.CRDs)) {
@@ -146,7 +146,7 @@ func keepers(world World) []string {
 	return []string{"a tool that applies the manifests of OpenKruise again, such as Helm, reverts the takeover. Run the command again after it"}
 }
 
-// print tells people what would change.
+// print shows people the changes.
 func (p Plan) print(out io.Writer) {
 	fmt.Fprintln(out, p.Feature)
 	for _, kind := range p.Kinds {

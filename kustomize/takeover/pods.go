@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// podState is what a handover must not change of a pod.
+// podState has the fields of a pod that a handover must not change.
 type podState struct {
 	name string
-	// written is the digest of what others than its node write: spec and metadata.
+	// written is the digest of the fields that clients other than its node write: spec and metadata.
 	written [sha256.Size]byte
-	// writers are what each field manager has written of that, and when.
+	// writers are the fields among them that each field manager has written, and when.
 	writers map[string]string
 	// deleted means that its deletion has begun.
 	deleted bool
@@ -51,7 +51,7 @@ func remember(pods []unstructured.Unstructured) (map[string]podState, error) {
 
 func stateOf(pod *unstructured.Unstructured) (podState, error) {
 	metadata, _, _ := unstructured.NestedMap(pod.Object, "metadata")
-	// The first two change with every heartbeat of a node, and the others are told by themselves.
+	// The first two change with every heartbeat of a node, and the others are reported by themselves.
 	for _, field := range []string{"resourceVersion", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		delete(metadata, field)
 	}
@@ -80,8 +80,8 @@ func stateOf(pod *unstructured.Unstructured) (podState, error) {
 	return state, nil
 }
 
-// changed tells what happened to pods that were there before, by name, and by whom: who wrote a pod is in its managed fields, and
-// why one goes or restarts in the newest event about it. Pods that are new are nobody's loss.
+// changed returns the changes of pods that were there before, by name, and the client that made them: the writer of a pod is
+// in its managed fields, and the reason why one goes or restarts is in the newest event about it. New pods do not count.
 func changed(before, after map[string]podState, events []unstructured.Unstructured) []string {
 	var lines []string
 	for uid, was := range before {
@@ -115,12 +115,12 @@ func by(before, after map[string]string) string {
 		}
 	}
 	if len(names) == 0 {
-		return "" // somebody who has removed fields leaves no trace
+		return "" // a client that has removed fields leaves no trace
 	}
 	return " by " + strings.Join(names, ", ")
 }
 
-// cause returns what the newest event says that is about a pod, or that tells its owner of it.
+// cause returns the text of the newest event that is about a pod, or that reports to its owner about it.
 func cause(uid, pod string, events []unstructured.Unstructured) string {
 	_, name, _ := strings.Cut(pod, "/")
 	newest, told := time.Time{}, ""

@@ -13,7 +13,8 @@ import (
 // admissionGroup is where policies and webhook configurations are.
 const admissionGroup = "admissionregistration.k8s.io/v1"
 
-// policy returns the policy, and its binding, by which an account cannot write objects of the kinds nor what they own.
+// policy returns the policy, and its binding, by which an account cannot write objects of the kinds nor the objects that
+// they own.
 //
 // The main resource of an object that belongs to one of the account's other kinds stays free, such as a CloneSet of a
 // UnitedDeployment: that is how the other kind works.
@@ -63,8 +64,8 @@ func policy(feature, account string, kinds []Kind) []*unstructured.Unstructured 
 	}
 }
 
-// protection returns the policy, and its binding, by which nobody deletes the CRDs of a feature: with them go all objects and their
-// pods. A tool that removes OpenKruise may take its CRDs along.
+// protection returns the policy, and its binding, which refuse every deletion of the CRDs of a feature: with them go all
+// objects and their pods. A tool that removes OpenKruise may take its CRDs along.
 func protection(feature string, kinds []Kind) []*unstructured.Unstructured {
 	var crds []string
 	for _, kind := range kinds {
@@ -90,7 +91,7 @@ func protection(feature string, kinds []Kind) []*unstructured.Unstructured {
 	}
 }
 
-// policies returns what a handover adds to admission.
+// policies returns the policies that a handover adds to admission.
 func policies(feature, account string, kinds []Kind) []*unstructured.Unstructured {
 	return append(protection(feature, kinds), policy(feature, account, kinds)...)
 }

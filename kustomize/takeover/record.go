@@ -15,20 +15,20 @@ import (
 // recordKey is where the record stands in its ConfigMap.
 const recordKey = "record.json.gz"
 
-// Record is what a handover took away, from which it is undone. Its JSON is compressed: definitions are large.
+// Record has the parts that a handover took away, from which it is undone. Its JSON is compressed: definitions are large.
 type Record struct {
-	// Webhooks are what the configurations lost, by description of the configuration.
+	// Webhooks are the parts that the configurations lost, by description of the configuration.
 	Webhooks map[string]Removed `json:"webhooks,omitempty"`
 	// Definitions are the specs of the CRDs by name.
 	Definitions map[string]any `json:"definitions,omitempty"`
-	// Labels are the labels of these CRDs by name, which tell who manages them.
+	// Labels are the labels of these CRDs by name, which name the tool that manages them.
 	Labels map[string]map[string]string `json:"labels,omitempty"`
 	// Gates are the feature gates that were turned off.
 	Gates []string `json:"gates,omitempty"`
 }
 
-// add adds what a later run takes away, such as webhooks that were applied again. The first definition of a CRD stays:
-// later ones are Flotilla's.
+// add adds the parts that a later run takes away, such as webhooks that were applied again. The first definition of a CRD
+// stays: later ones are Flotilla's.
 func (r *Record) add(later Record) {
 	if r.Webhooks == nil {
 		r.Webhooks = map[string]Removed{}

@@ -37,7 +37,8 @@ func (h *handover) mayUndo(ctx context.Context, record Record) error {
 	)
 }
 
-// mayFinish checks the rights of the end, for the features whose objects are stored anew and for all that OpenKruise leaves.
+// mayFinish checks the rights of the end, for the features with objects that are stored again and for all that OpenKruise
+// leaves.
 func mayFinish(ctx context.Context, mine, all []*handover) error {
 	var faults []error
 	for _, h := range all {
@@ -61,7 +62,7 @@ func mayFinish(ctx context.Context, mine, all []*handover) error {
 	return errors.Join(faults...)
 }
 
-// mayEdit checks the rights for what belongs to OpenKruise.
+// mayEdit checks the rights for the objects that belong to OpenKruise.
 func (h *handover) mayEdit(ctx context.Context) error {
 	update := []string{"update"}
 	return errors.Join(

@@ -109,8 +109,8 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, h *handover)
 	return t.verify(ctx, cluster, was)
 }
 
-// handover returns the handover of a feature. An earlier run has written down whom it takes the feature from, and with which
-// settings.
+// handover returns the handover of a feature. An earlier run has written down the manager that it takes the feature from,
+// and the settings.
 func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (*handover, error) {
 	old := t.old
 	record, err := cluster.Get(ctx, openkruise.RecordOf(feature.Name))
@@ -157,7 +157,7 @@ type sight struct {
 	at   time.Time
 }
 
-// verify compares pods with what they were before, after the operator has worked for a while, and returns how many changes
+// verify compares pods with their state from before, after the operator has worked for a while, and returns how many changes
 // there were.
 func (t *takeover) verify(ctx context.Context, cluster *apply.Cluster, was sight) (changes int, err error) {
 	select {
@@ -204,7 +204,7 @@ func eventsSince(ctx context.Context, cluster *apply.Cluster, since time.Time) (
 	}), err
 }
 
-// wholeCluster refuses settings that leave namespaces to nobody.
+// wholeCluster refuses settings that leave namespaces without a controller.
 func wholeCluster(settings install.Settings) error {
 	if settings.OnlyNamespace == "" {
 		return nil

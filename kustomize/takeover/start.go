@@ -48,7 +48,7 @@ func (s *sighting) look(life string, now time.Time) {
 	}
 }
 
-// candidate is what tells whether an operator would lead.
+// candidate has the facts that show whether an operator would lead.
 type candidate struct {
 	manager, secret, lease *unstructured.Unstructured // nil if there is none
 	pods                   []unstructured.Unstructured
@@ -81,7 +81,8 @@ func (h *handover) candidate(ctx context.Context) (candidate, error) {
 }
 
 // waitsFor returns why the operator would not lead yet, empty if it would. A process that has been up for a while has read
-// its flags; one that has made its certificates reaches the API server and has its rights; and nobody else has its Lease.
+// its flags; one that has made its certificates reaches the API server and has its rights; and no other process has its
+// Lease.
 func (c candidate) waitsFor(seen sighting, now time.Time) string {
 	name := c.manager.GetName()
 	if ready, _ := apply.Ready(c.manager); ready {
@@ -112,7 +113,7 @@ func hasCertificate(secret *unstructured.Unstructured) bool {
 	return certificate != ""
 }
 
-// holder returns who leads instead of the operator's pods, empty for nobody.
+// holder returns the process that leads instead of the operator's pods, empty if there is none.
 func (c candidate) holder(now time.Time) string {
 	if c.lease == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
-// storage is a live CRD whose objects are to be stored in a version.
+// storage is a live CRD with objects that are to be stored in a version.
 type storage struct {
 	crd     *unstructured.Unstructured
 	version string
@@ -21,12 +21,12 @@ func (s storage) stands() bool {
 	return apply.StorageVersion(s.crd) == s.version && slices.Equal(apply.StoredVersions(s.crd), []string{s.version})
 }
 
-// storedAnew returns the CRDs whose objects are not stored as Flotilla's say.
+// storedAnew returns the CRDs with objects that are not stored in the version of Flotilla's CRDs.
 func (h *handover) storedAnew(ctx context.Context) ([]storage, error) {
 	return h.storages(ctx, func(crd, _ *unstructured.Unstructured) string { return apply.StorageVersion(crd) })
 }
 
-// storedOtherwise returns the CRDs whose objects are stored in a version that OpenKruise's do not have.
+// storedOtherwise returns the CRDs with objects that are stored in a version that OpenKruise's do not have.
 func (h *handover) storedOtherwise(ctx context.Context, record Record) ([]storage, error) {
 	return h.storages(ctx, func(crd, live *unstructured.Unstructured) string {
 		spec, recorded := record.Definitions[crd.GetName()]
@@ -38,8 +38,8 @@ func (h *handover) storedOtherwise(ctx context.Context, record Record) ([]storag
 	})
 }
 
-// storages returns the live CRDs whose objects are to be stored in another version than they are. The empty version leaves one
-// as it is.
+// storages returns the live CRDs with objects that are to be stored in another version. The empty version leaves a CRD as it
+// is.
 func (h *handover) storages(ctx context.Context, version func(crd, live *unstructured.Unstructured) string) ([]storage, error) {
 	var all []storage
 	for _, crd := range h.crds() {
@@ -87,7 +87,7 @@ func (h *handover) migration(target storage) apply.Migration {
 	}
 }
 
-// ownStorage makes objects be stored as Flotilla's CRDs say.
+// ownStorage makes objects be stored in the version of Flotilla's CRDs.
 func (h *handover) ownStorage(ctx context.Context) error {
 	targets, err := h.storedAnew(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ func (h *handover) undo(ctx context.Context) error {
 	return nil
 }
 
-// giveBack removes the operator, and returns to the old manager what was taken away. The record goes last, so that all of it
+// giveBack removes the operator, and returns the recorded parts to the old manager. The record goes last, so that all of it
 // can be done again.
 func (h *handover) giveBack(ctx context.Context, record Record) error {
 	with := func(do func(context.Context, Record) error) func(context.Context) error {
@@ -63,7 +63,7 @@ func (h *handover) turnOn(ctx context.Context, record Record) error {
 	return h.setGates(ctx, gates, true)
 }
 
-// wayBack refuses to begin if nobody would get the feature.
+// wayBack refuses to begin if the feature would have no controller.
 func (h *handover) wayBack(ctx context.Context) error {
 	configurations, err := existing(ctx, h.cluster, openkruise.Configurations())
 	if err != nil {

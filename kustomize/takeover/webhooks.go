@@ -34,8 +34,8 @@ func (r Removed) Names() []string {
 	return names
 }
 
-// leave returns a webhook configuration without its rules for the kinds, in the list and in the template, and what it
-// lost. Rules for everything ("*") stay: they name no kind.
+// leave returns a webhook configuration without its rules for the kinds, in the list and in the template, and the removed
+// rules. Rules for everything ("*") stay: they name no kind.
 func leave(configuration *unstructured.Unstructured, kinds []Kind) (*unstructured.Unstructured, Removed, error) {
 	var removed Removed
 	next, err := rewrite(configuration, func(list, templated []any) (a, b []any) {
@@ -46,15 +46,15 @@ func leave(configuration *unstructured.Unstructured, kinds []Kind) (*unstructure
 	return next, removed, err
 }
 
-// giveBack is the opposite of leave. What is there already is not added again.
+// giveBack is the opposite of leave. A rule that is there already is not added again.
 func giveBack(configuration *unstructured.Unstructured, removed Removed) (*unstructured.Unstructured, error) {
 	return rewrite(configuration, func(list, templated []any) (a, b []any) {
 		return join(list, removed.List), join(templated, removed.Template)
 	})
 }
 
-// rewrite returns a configuration whose list and template are changed. A configuration without a template keeps having
-// none: its manager writes it from the list.
+// rewrite returns a configuration with a changed list and template. A configuration without a template keeps having none:
+// its manager writes it from the list.
 func rewrite(
 	configuration *unstructured.Unstructured, change func(list, templated []any) (a, b []any),
 ) (*unstructured.Unstructured, error) {

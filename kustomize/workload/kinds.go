@@ -25,7 +25,7 @@ type Kind struct {
 	Feature string
 	// Resource is the plural in lower case; names of the API and of columns have it.
 	Resource string
-	// Pods is what the kind counts: pods, or nodes that have one.
+	// Pods is the unit that the kind counts: pods, or nodes that have one.
 	Pods string
 
 	shortNames []string
@@ -84,8 +84,8 @@ func (k Kind) rollingUpdate(version string) []string {
 	return []string{"spec", "updateStrategy", "rollingUpdate"}
 }
 
-// KindNamed finds the kind by its name, its plural or a short name, with or without version and group. What it does not
-// find is misuse.
+// KindNamed finds the kind by its name, its plural or a short name, with or without version and group. A name that it does
+// not find is misuse.
 func KindNamed(text string) (Kind, error) {
 	name, rest, _ := strings.Cut(strings.ToLower(text), ".")
 	for _, kind := range Kinds() {

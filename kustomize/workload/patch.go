@@ -16,7 +16,7 @@ type Patch struct {
 // Pause returns the edit that stops the update of pods.
 func (s *Set) Pause() (Patch, error) { return s.merge(true, s.pausedField()) }
 
-// Resume returns the edit that lets the update go on: the field is removed, and so is as most manifests have it.
+// Resume returns the edit that lets the update continue: the field is removed, and so is as most manifests have it.
 func (s *Set) Resume() (Patch, error) { return s.merge(nil, s.pausedField()) }
 
 func (s *Set) pausedField() []string {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the operators write on pods.
+// Labels and conditions that the operators write on pods.
 const (
 	revisionLabel  = "controller-revision-hash"
 	lifecycleLabel = "lifecycle.apps.kruise.io/state"
@@ -24,7 +24,7 @@ const (
 	PreparingDelete = "PreparingDelete"
 )
 
-// State is what a pod does at present.
+// State is the present state of a pod.
 type State string
 
 // All states, the best one first.
@@ -41,7 +41,7 @@ const (
 	InTrouble State = "failing"
 )
 
-// States returns all states, in the order in which they are told.
+// States returns all states, in the order in which they are shown.
 func States() []State { return []State{Ready, Starting, Updating, Ending, InTrouble} }
 
 // RevisionOf is the revision that a pod is of, a name or a hash.
@@ -50,7 +50,7 @@ func RevisionOf(pod *corev1.Pod) string { return pod.Labels[revisionLabel] }
 // LifecycleOf is the lifecycle state of a pod; empty means Normal.
 func LifecycleOf(pod *corev1.Pod) string { return pod.Labels[lifecycleLabel] }
 
-// StateOf tells what a pod does.
+// StateOf returns the state of a pod.
 func StateOf(pod *corev1.Pod) State {
 	lifecycle := LifecycleOf(pod)
 	switch {
@@ -88,7 +88,7 @@ func isFalse(pod *corev1.Pod, name corev1.PodConditionType) bool {
 	return c != nil && c.Status == corev1.ConditionFalse
 }
 
-// Trouble is what keeps a pod from getting ready, as the scheduler or the kubelet says.
+// Trouble is the reason why a pod does not get ready, as the scheduler or the kubelet reports it.
 type Trouble struct {
 	// Reason is theirs, such as ErrImagePull; Message may be empty.
 	Reason, Message string

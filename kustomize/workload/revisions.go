@@ -22,7 +22,7 @@ type Revision struct {
 	// Number grows with time; a template that comes back takes the highest one.
 	Number int64
 	Name   string
-	// Template is the pod template, without what the operator's libraries have added.
+	// Template is the pod template, without the fields that the operator's libraries have added.
 	Template map[string]any
 	// Note is the revision's own annotation kubernetes.io/change-cause, which DaemonSets write.
 	Note string
@@ -43,7 +43,7 @@ func (r *Revision) Images() []string {
 	return images
 }
 
-// Cause is why the template was changed: what the template notes, or else the revision.
+// Cause is why the template was changed: the note of the template, or else of the revision.
 func (r *Revision) Cause() string {
 	cause, _, _ := unstructured.NestedString(r.Template, "metadata", "annotations", causeAnnotation)
 	return cmp.Or(cause, r.Note)
@@ -72,8 +72,8 @@ func (c *Client) Revisions(ctx context.Context, s *Set) ([]*Revision, error) {
 	return revisions, nil
 }
 
-// readRevision reads the data of a ControllerRevision, a patch that replaces spec.template. What marks it as a patch is
-// left out.
+// readRevision reads the data of a ControllerRevision, a patch that replaces spec.template. The field that marks it as a
+// patch is left out.
 func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 	var data map[string]any
 	if err := utiljson.Unmarshal(r.Data.Raw, &data); err != nil {
@@ -87,8 +87,8 @@ func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 	return &Revision{Number: r.Revision, Name: r.Name, Template: Plain(template), Note: r.Annotations[causeAnnotation]}, nil
 }
 
-// Plain returns a copy of a pod template without what libraries write though nobody has set it: creation times, and requirements
-// of resources that require nothing.
+// Plain returns a copy of a pod template without the fields that libraries write without being asked: creation times, and
+// requirements of resources that require nothing.
 func Plain(template map[string]any) map[string]any {
 	plain := runtime.DeepCopyJSON(template)
 	dropCreationTime(plain)
@@ -129,7 +129,7 @@ func dropCreationTime(object map[string]any) {
 	}
 }
 
-// SameTemplate reports whether two templates say the same.
+// SameTemplate reports whether two templates mean the same.
 func SameTemplate(a, b map[string]any) bool {
 	x, errX := json.Marshal(Plain(a))
 	y, errY := json.Marshal(Plain(b))

@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Unknown is a number that the object alone does not tell.
+// Unknown is a number that the object alone does not show.
 const Unknown = -1
 
-// Set is what commands read of a workload.
+// Set has the fields that commands read of a workload.
 type Set struct {
 	Kind            Kind
 	Version         string
 	Namespace, Name string
 	UID             types.UID
-	// Generation is that of the spec, Observed the one that the status is about.
+	// Generation is the generation of the spec, Observed the one that the status is about.
 	Generation, Observed int64
 	Deleting             bool
 
@@ -57,7 +57,7 @@ type Hook struct {
 	FinalizersHandler []string          `json:"finalizersHandler"`
 }
 
-// String names what holds a pod, or lets it go.
+// String names the labels and finalizers that hold a pod, or let it go.
 func (h *Hook) String() string {
 	var parts []string
 	if len(h.LabelsHandler) > 0 {
@@ -97,7 +97,7 @@ func SameRevision(a, b string) bool { return hash(a) != "" && hash(a) == hash(b)
 
 func hash(revision string) string { return revision[strings.LastIndex(revision, "-")+1:] }
 
-// Read reads what the API server has of a workload.
+// Read reads the fields of a workload from the API server's object.
 func Read(kind Kind, object *unstructured.Unstructured) (*Set, error) {
 	s := &Set{
 		Kind: kind, Version: object.GroupVersionKind().Version,
@@ -183,7 +183,7 @@ func (s *Set) kept(partition any) int {
 		if err != nil || !strings.HasSuffix(p, "%") {
 			return 0
 		}
-		// Rounding to millionths first keeps 33.3% of 1000 what it is on paper.
+		// Rounding to millionths first makes 33.3% of 1000 exactly 333.
 		share := math.Round(percent*float64(s.Wanted)*1e4) / 1e6
 		if s.Kind.Name == "DaemonSet" {
 			kept = int(math.Floor(share))

@@ -63,7 +63,7 @@ func (w *Watched) follow(ctx context.Context, informer cache.SharedIndexInformer
 		return err
 	}
 	go informer.RunWithContext(ctx)
-	// An informer tries again for ever; here the first error ends the wait for the first list.
+	// An informer tries again without end; here the first error ends the wait for the first list.
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

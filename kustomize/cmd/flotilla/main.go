@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	// A terminal that goes away, such as that of a lost connection, interrupts as Ctrl-C does.
+	// A terminal that goes away, such as after a lost connection, interrupts as Ctrl-C does.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := newRoot(os.Args[0], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})

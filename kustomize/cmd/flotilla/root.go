@@ -36,7 +36,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line, 3 checked with a negative re
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	if name := strings.TrimSuffix(filepath.Base(program), ".exe"); strings.HasPrefix(name, "kubectl-") {
-		// Help and completion show what users type.
+		// Help and completion show the command as users type it.
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl flotilla"}
 	}
 	root.SetIn(streams.In)
@@ -51,7 +51,7 @@ Exit codes: 0 done, 1 failed, 2 wrong command line, 3 checked with a negative re
 	return root
 }
 
-// help prints the help of a command. Asked about what is none, cobra's own would print that of the root, and succeed.
+// help prints the help of a command. For an unknown command, cobra's own would print the help of the root, and succeed.
 func help() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -67,8 +67,8 @@ func help() *cobra.Command {
 	}
 }
 
-// quieten keeps the log of libraries away from users, who are told each error once, by the command. Warnings of the API server
-// are for users.
+// quieten hides the log of libraries from users: the command prints each error once. Warnings of the API server are for
+// users.
 func quieten(out io.Writer) {
 	klog.SetLogger(logr.Discard())
 	rest.SetDefaultWarningHandler(rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true}))

@@ -14,7 +14,7 @@ import (
 // release is the version that a released binary was built with.
 var release string //nolint:gochecknoglobals // the linker sets it
 
-// version tells which build this is.
+// version prints the version of this build.
 func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

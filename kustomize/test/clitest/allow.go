@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
-// AllowNobody gives Nobody rights for resources of all groups until the test ends, by verb.
+// AllowNobody gives the user of `Nobody` rights for resources of all groups until the test ends, by verb.
 func AllowNobody(t *testing.T, resources map[string][]string) {
 	t.Helper()
 	var rules []any

@@ -29,7 +29,7 @@ const startTimeout = 2 * time.Minute
 // Administrator is the kubeconfig of an administrator; empty without an API server.
 var Administrator string //nolint:gochecknoglobals // set for all tests of a package
 
-// Nobody is the kubeconfig of somebody who has no right; empty without an API server.
+// Nobody is the kubeconfig of a user who has no right; empty without an API server.
 var Nobody string //nolint:gochecknoglobals // set for all tests of a package
 
 // Main runs the tests of a package with an API server, where there is one.
@@ -88,7 +88,7 @@ func NeedsServer(t *testing.T) {
 // Commands make the commands that a package has.
 type Commands []func(genericclioptions.RESTClientGetter, genericiooptions.IOStreams) *cobra.Command
 
-// Call runs flotilla, as far as it has the commands, as somebody who has the kubeconfig.
+// Call runs flotilla, as far as it has the commands, as the user of the kubeconfig.
 func (c Commands) Call(t *testing.T, kubeconfig string, args ...string) (output string, code cli.Code) {
 	t.Helper()
 	return c.CallWatched(t, kubeconfig, func(string) {}, args...)
@@ -105,7 +105,7 @@ func (w *watched) Write(piece []byte) (int, error) {
 	return w.Buffer.Write(piece)
 }
 
-// CallWatched runs flotilla as Call does. The command goes on after what it writes when the function has returned.
+// CallWatched runs flotilla as Call does. It calls the function with each piece of output, and the command then continues.
 func (c Commands) CallWatched(t *testing.T, kubeconfig string, wrote func(string), args ...string) (output string, code cli.Code) {
 	t.Helper()
 	out := watched{wrote: wrote}
@@ -124,7 +124,7 @@ func (c Commands) CallWatched(t *testing.T, kubeconfig string, wrote func(string
 	return out.String(), code
 }
 
-// Objects reads what the commands wrote.
+// Objects returns a client that reads the objects which the commands wrote.
 func Objects(t *testing.T) *dynamic.DynamicClient {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true)

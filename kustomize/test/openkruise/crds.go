@@ -15,7 +15,7 @@ import (
 //go:embed crds/*.txt
 var schemas embed.FS
 
-// Releases are the releases of OpenKruise whose CRDs are known.
+// Releases are the releases of OpenKruise with known CRDs.
 func Releases() []string { return []string{"1.7.3", "1.8.4", "1.9.0"} }
 
 // versions returns the versions of a kind in a release; the last one is stored.

@@ -1,5 +1,5 @@
-// Package openkruise stands in for OpenKruise's manager, for tests alone. Beside it are the manifests of what the manager has
-// on a cluster: the rights of its account, and its webhooks.
+// Package openkruise stands in for OpenKruise's manager, for tests alone. In addition, it has the manifests of the manager's
+// objects on a cluster: the rights of its account, and its webhooks.
 package openkruise
 
 import (
@@ -57,7 +57,7 @@ type Manager struct {
 	bundle string // of its CA
 }
 
-// New returns the manager on a cluster, with the rights that its account has there. The config is of somebody who may
+// New returns the manager on a cluster, with the rights that its account has there. The config is of a user who may
 // impersonate it.
 func New(config *rest.Config) (Manager, error) {
 	config = rest.CopyConfig(config)
@@ -73,8 +73,8 @@ func New(config *rest.Config) (Manager, error) {
 	return Manager{Objects: objects, bundle: bundle}, nil
 }
 
-// Pass is a pass over webhook configurations and CRDs; an error keeps the manager from starting. What somebody else has
-// written meanwhile, such as the status of a CRD, is read again.
+// Pass is a pass over webhook configurations and CRDs; an error keeps the manager from starting. An object that another
+// client has written at the same time, such as the status of a CRD, is read again.
 func (m Manager) Pass(ctx context.Context) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return m.once(ctx) })
 }
