@@ -63,8 +63,8 @@ func (s *settings) add(flags *pflag.FlagSet) {
 		"how long a node must have been ready before it gets a NodeImage")
 }
 
-// Cache defines what the operator caches of each kind: of pods what decides about requests and barriers, ConfigMaps
-// with barriers, nodes without their images. An empty namespace means all.
+// Cache defines the fields that the operator caches of each kind: the fields of pods that decide about requests and barriers,
+// ConfigMaps with barriers, nodes without their images. An empty namespace means all.
 func Cache(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podcache.ByObject(namespace),
@@ -96,7 +96,7 @@ func (s *settings) parts(env *manager.Environment) []part {
 	}
 }
 
-// setup adds each controller as soon as it may read what it caches: a permission that one lacks holds up no other.
+// setup adds each controller as soon as it may read the kinds that it caches: a missing permission blocks no other.
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	for _, p := range s.parts(env) {
 		if !p.on {

@@ -17,7 +17,7 @@ import (
 	recreateadmission "github.com/flotilla-project/flotilla/daemon/internal/recreate/admission"
 )
 
-// suffixLength is that of generated names in Kubernetes.
+// suffixLength is the length of suffixes of generated names in Kubernetes.
 const suffixLength = 5
 
 // webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
@@ -48,7 +48,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	}, nil
 }
 
-// orRefuse denies all requests while feature gate KruiseDaemon is off: nobody would work on the object.
+// orRefuse denies all requests while feature gate KruiseDaemon is off: no agent would work on the object.
 func orRefuse(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	if on {
 		return e

@@ -1,5 +1,5 @@
-// Command agent is the process on each node that pulls images, restarts containers and reports what containers
-// were started with.
+// Command agent is the process on each node that pulls images, restarts containers and reports the images and the
+// environment with which containers were started.
 package main
 
 import (

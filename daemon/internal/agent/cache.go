@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull"
 )
 
-// cacheOptions say what the agent keeps in memory: what concerns its node, and of pods only what it reads.
+// cacheOptions define the objects that the agent keeps in memory: objects of its node, and only the fields of pods that it
+// reads.
 func cacheOptions(node string) cache.Options {
 	return fastclient.CacheOptions("", map[client.Object]cache.ByObject{
 		&v1beta1.NodeImage{}:                imagepull.NodeImages(node),

@@ -17,7 +17,7 @@ import (
 const definitionPeriod = 2 * time.Second
 
 // waitForDefinitions returns when the server serves our kinds. It waits without a limit; the readiness probe reports
-// what it waits for. The error is that of ctx.
+// the missing kinds. The error is the error of ctx.
 func (a *agent) waitForDefinitions(ctx context.Context) error {
 	var startup process.Startup
 	startup.NotReady("waiting for the API server")
@@ -45,7 +45,7 @@ func definitions() []optional.Kind {
 	}
 }
 
-// missingDefinitions returns what is not served. It asks discovery, which everybody may read.
+// missingDefinitions returns the kinds that are not served. It asks discovery, which everybody may read.
 func (a *agent) missingDefinitions(context.Context) (missing []string) {
 	discovery, err := optional.NewDiscovery(a.config, 0)
 	if err != nil {

@@ -35,7 +35,7 @@ type Options struct {
 
 	// SocketRoot is the folder of runtimes' sockets, SocketFile the only one to use, relative to it.
 	SocketRoot, SocketFile string
-	// PluginConfigFile and PluginBinDir are those of credential provider plugins.
+	// PluginConfigFile and PluginBinDir are the paths of credential provider plugins.
 	PluginConfigFile, PluginBinDir string
 	// MaxWorkersForPullImage is how many images are pulled at a time; 0 or less means any number.
 	MaxWorkersForPullImage int
@@ -51,7 +51,7 @@ type Options struct {
 	FeatureGates features.Set
 	// Log is where the log goes.
 	Log logr.Logger
-	// Notes are what the log should say about the settings.
+	// Notes are the texts about the settings for the log.
 	Notes []string
 }
 
@@ -81,7 +81,7 @@ func (o *Options) addFlags(set *pflag.FlagSet) {
 	o.Limits.AddFlags(set)
 }
 
-// readEnvironment completes what flags leave open.
+// readEnvironment completes the settings that flags leave open.
 func (o *Options) readEnvironment(shared *process.Flags, getenv func(string) string) (err error) {
 	o.FeatureGates, o.Notes, err = shared.FeatureGates(getenv)
 	if err != nil {

@@ -50,7 +50,7 @@ func (p *probes) ServeHTTP(answer http.ResponseWriter, _ *http.Request) {
 
 func serveAlive(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "ok") }
 
-// handler returns what --addr serves. The kubelet sends no token, so that probes are open.
+// handler returns the handler behind --addr. The kubelet sends no token, so that probes are open.
 func (a *agent) handler(gatherer prometheus.Gatherer) (http.Handler, error) {
 	metrics, err := process.Metrics{
 		Gatherer: gatherer, Secure: a.MetricsSecure, Config: a.config, Log: a.Log.WithName("metrics"),

@@ -30,12 +30,12 @@ import (
 const (
 	// Name is the name of the process in messages and in its user agent.
 	Name = "daemon-agent"
-	// shutdownGrace is how long stops of containers may go on once the agent is asked to end. The pod's own
+	// shutdownGrace is how long stops of containers may continue once the agent is asked to end. The pod's own
 	// grace period is a little longer.
 	shutdownGrace = 9 * time.Second
 )
 
-// agent is what the parts of the process share.
+// agent holds the parts that the process shares.
 type agent struct {
 	Options
 	config   *rest.Config
@@ -123,7 +123,7 @@ func (a *agent) runControllers(ctx context.Context) error {
 	}
 	mgr, err := ctrl.NewManager(a.config, ctrl.Options{
 		Scheme: a.scheme, Logger: a.Log, Cache: cacheOptions(a.Node),
-		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served beside the probes
+		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served by the same server as the probes
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: new(shutdownGrace),
 		Controller: ctrlconfig.Controller{

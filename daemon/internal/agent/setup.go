@@ -54,7 +54,7 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// settings returns what is the same for all controllers. No other process writes what the agent's write.
+// settings returns the settings that all controllers share. No other process writes the fields that these controllers write.
 func settings() base.Settings { return base.Settings{UserAgent: Name} }
 
 func (a *agent) setUpPulls(ctx context.Context, mgr ctrl.Manager, recorder *events.Recorder) error {

@@ -75,7 +75,7 @@ func plainGrace(since metav1.Time) metav1.Condition {
 	}
 }
 
-// setGrace sets the condition as the annotation says. If it is set already, its other fields are kept.
+// setGrace sets the condition from the annotation. If it is set already, its other fields are kept.
 func setGrace(status *v1beta1.ContainerRecreateRequestStatus, since metav1.Time) {
 	if grace := graceOf(status); grace != nil && grace.LastTransitionTime.Equal(&since) {
 		return

@@ -32,7 +32,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	return base.Pass{Object: snap.Pod, Plan: plan.Compute(snap)}, nil
 }
 
-// snapshot reads what the plan for one pod needs. Its error satisfies IsNotFound only when the pod is gone.
+// snapshot reads the input of the plan for one pod. Its error satisfies IsNotFound only when the pod is gone.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {

@@ -32,8 +32,8 @@ func ConfigMaps(namespace string) cache.ByObject {
 	})
 }
 
-// SetUp adds the controller to the manager, whose cache must hold pods as podcache.ByObject and ConfigMaps as
-// ConfigMaps say.
+// SetUp adds the controller to the manager. The manager's cache must hold pods as podcache.ByObject and ConfigMaps as
+// ConfigMaps define.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	base, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: ControllerName, EventSource: "container-launch-priority-controller",

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// reconciler reconciles NodeImages. It holds no state that the cluster does not hold; what it remembers only saves
+// reconciler reconciles NodeImages. It holds no state that the cluster does not hold; its memory only saves
 // requests.
 type reconciler struct {
 	*base.Controller
@@ -46,7 +46,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads what concerns one node, and plans.
+// pass reads the objects of one node, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	snap, err := r.snapshot(ctx, key.Name)
 	if err != nil {

@@ -43,7 +43,7 @@ type jobCache struct {
 }
 
 // there reports whether the job exists; the second value is false if that is unknown. A cache that does not show the
-// job may lag, so only the server can say that it is gone: whoever wrote the tag had seen it.
+// job may lag, so only the server can confirm that it is gone: the writer of the tag had seen it.
 func (j *jobs) there(ctx context.Context, job plan.Job) (there, known bool) {
 	from := j.cached.Load()
 	if from == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// snapshot reads what concerns one node from the cache. Absent objects are nil.
+// snapshot reads the objects of one node from the cache. Absent objects are nil.
 func (r *reconciler) snapshot(ctx context.Context, name string) (plan.Snapshot, error) {
 	s := plan.Snapshot{Name: name, CreationDelay: r.creationDelay, Now: r.Clock.Now()}
 	var err error

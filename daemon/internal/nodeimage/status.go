@@ -20,7 +20,7 @@ import (
 const agentGrace = 5 * time.Second
 
 // reports reports whether the pass writes the status: when it differs and the agent has had its time. Pulls that are
-// given up do not wait for the agent. Meanwhile the plan wakes.
+// given up do not wait for the agent. After the time of the agent the plan runs again.
 func (r *reconciler) reports(snap plan.Snapshot, todo *plan.Plan) bool {
 	switch {
 	case todo.Status == nil:

@@ -1,4 +1,4 @@
-// Package prestop says what a node agent can do of a preStop hook: admission warns of the rest, and the agent reports it.
+// Package prestop defines which preStop hooks a node agent can run. Admission warns of the others; the agent reports them.
 package prestop
 
 import (

@@ -45,7 +45,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	}}, nil
 }
 
-// snapshot reads what the plan for one request needs. Its error satisfies IsNotFound only when the request is gone.
+// snapshot reads the input of the plan for one request. Its error satisfies IsNotFound only when the request is gone.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	request, err := fastclient.Get[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key)
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 // ControllerName names the controller in logs, metrics and its user agent.
 const ControllerName = "containerrecreaterequest"
 
-// workers is how many requests are reconciled at a time unless the settings say otherwise.
+// workers is how many requests are reconciled at a time unless the settings set another number.
 const workers = 3
 
 // podIndex holds the UID of the pod of a request that is active.
 const podIndex = "podUID"
 
-// SetUp adds the controller to the manager, whose cache must hold pods as podcache.ByObject says.
+// SetUp adds the controller to the manager. The manager's cache must hold pods as podcache.ByObject defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta1.ContainerRecreateRequest{}, podIndex, podOf); err != nil {
 		return fmt.Errorf("index requests by pod: %w", err)

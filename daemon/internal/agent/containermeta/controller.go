@@ -63,7 +63,7 @@ func Pods(node string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector("spec.nodeName", node), Transform: trim}
 }
 
-// SetUp adds the controller to the manager, whose cache must hold pods as Pods says.
+// SetUp adds the controller to the manager. The manager's cache must hold pods as Pods defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	base, err := base.New(ctx, mgr, base.Options{
 		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
@@ -99,7 +99,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads what concerns one pod, and plans.
+// pass reads the objects of one pod, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {

@@ -76,7 +76,7 @@ func graceOf(c *cri.Container) time.Duration {
 	return defaultGrace
 }
 
-// memory is what the agent knows and the cluster does not. All of it may be lost.
+// memory is the agent's knowledge that the cluster does not have. All of it may be lost.
 type memory struct {
 	mu       sync.Mutex
 	pods     map[types.NamespacedName]remembered
@@ -101,7 +101,7 @@ func newMemory() memory {
 	return memory{pods: map[types.NamespacedName]remembered{}, stopping: map[string]stopping{}}
 }
 
-// of returns what is remembered of the pod with this UID.
+// of returns the remembered facts about the pod with this UID.
 func (m *memory) of(pod *corev1.Pod) remembered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *memory) of(pod *corev1.Pod) remembered {
 	return remembered{uid: pod.UID}
 }
 
-// remember keeps what a plan knows. The maps are not changed afterwards.
+// remember keeps the knowledge of a plan. The maps are not changed afterwards.
 func (m *memory) remember(pod *corev1.Pod, now remembered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *memory) remember(pod *corev1.Pod, now remembered) {
 	m.pods[client.ObjectKeyFromObject(pod)] = now
 }
 
-// Forget removes what is remembered of a deleted pod, and gives up its stops.
+// Forget removes the remembered facts about a deleted pod, and gives up its stops.
 func (m *memory) Forget(pod types.NamespacedName) {
 	m.abort(pod, func(string) bool { return false })
 	m.mu.Lock()
@@ -146,7 +146,7 @@ func (m *memory) stop(ctx context.Context, pod types.NamespacedName, id string, 
 	})
 }
 
-// abort gives up the stops of a pod that are not wanted any more. Those that have reached the runtime go on.
+// abort gives up the stops of a pod that are not wanted any more. Stops that have reached the runtime continue.
 func (m *memory) abort(pod types.NamespacedName, wanted func(id string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

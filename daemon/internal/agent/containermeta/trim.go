@@ -10,9 +10,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
-// trim leaves of a pod what this package reads. Of the metadata all but managed fields, what kubectl applied
-// last, and owners that do not control. Of each container and native sidecar name, image, and variables that read
-// metadata and that no later one of their name hides. Of the status: conditions, and names and IDs of containers, with the reasons for which they wait.
+// trim keeps the fields of a pod that this package reads. Of the metadata it removes managed fields, the configuration that
+// kubectl applied last, and owners that do not control. Of each container and native sidecar it keeps name, image, and
+// variables that read metadata and that no later one of their name hides. Of the status it keeps conditions, and names and
+// IDs of containers, with the reasons for which they wait.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

@@ -69,7 +69,7 @@ func Requests(node string) cache.ByObject {
 	}
 }
 
-// SetUp adds the controller to the manager, whose cache must hold requests as Requests says.
+// SetUp adds the controller to the manager. The manager's cache must hold requests as Requests defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta1.ContainerRecreateRequest{}, podIndex, func(o client.Object) []string {
 		return []string{o.GetLabels()[v1beta1.PodUIDLabel]}
@@ -110,7 +110,7 @@ func keyOf(request *v1beta1.ContainerRecreateRequest) types.NamespacedName {
 	return types.NamespacedName{Namespace: request.Namespace, Name: request.Labels[v1beta1.PodUIDLabel]}
 }
 
-// podOf returns an object for the pod of a key, under which refusals are remembered. Its name is that of the key.
+// podOf returns an object for the pod of a key, under which refusals are remembered. Its name is the name in the key.
 func podOf(key types.NamespacedName) *metav1.PartialObjectMetadata {
 	pod := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
@@ -142,7 +142,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-// pass reads what concerns one pod, and plans.
+// pass reads the objects of one pod, and plans.
 func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
 	pass := base.Pass{Object: podOf(key)}
 	requests, err := fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key.Namespace, podIndex, key.Name)

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 )
 
-// memory is what the agent knows and the cluster does not: the stops that it has begun, when it first saw the grace of
-// a request, and which requests may have begun. All of it may be lost: then a pass waits longer or stops a running
+// memory is the agent's knowledge that the cluster does not have: the stops that it has begun, when it first saw the grace
+// of a request, and which requests may have begun. All of it may be lost: then a pass waits longer or stops a running
 // container once more.
 type memory struct {
 	mu     sync.Mutex
@@ -125,7 +125,7 @@ func (m *memory) addMaybeBegun(key types.NamespacedName, requests []types.UID) {
 	}
 }
 
-// Forget drops what is known of a pod without requests and stops.
+// Forget drops the facts about a pod without requests and stops.
 func (m *memory) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +173,7 @@ func (m *memory) hookTook(key types.NamespacedName, kill *node.Kill) (time.Durat
 	return s.hookTook, true
 }
 
-// begin notes that a stop reaches a stage and does its work beside the passes. It does nothing when the agent is
+// begin notes that a stop reaches a stage and does its work in parallel to the passes. It does nothing when the agent is
 // about to end, unless the stop is under way, when the container is being stopped already, and when this request
 // has had its try.
 func (m *memory) begin(ctx context.Context, key types.NamespacedName, kill *node.Kill, stage node.Stage, work func(context.Context)) {
@@ -197,7 +197,7 @@ func (m *memory) begin(ctx context.Context, key types.NamespacedName, kill *node
 	})
 }
 
-// hookEnded stores that a hook has ended. A stop that was aborted, or whose runtime is unavailable, is removed,
+// hookEnded stores that a hook has ended. A stop is removed if it was aborted or if its runtime is unavailable,
 // so that it can be tried again.
 func (m *memory) hookEnded(key types.NamespacedName, id string, took time.Duration, err error) {
 	m.mu.Lock()

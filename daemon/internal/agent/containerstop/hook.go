@@ -20,12 +20,12 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/prestop"
 )
 
-// connectTimeout is how long a connection to the server of a hook may take. Packets that a NetworkPolicy drops are
-// answered by nobody: the kubelet calls from the node, which such policies let through, and the agent from a pod.
+// connectTimeout is how long a connection to the server of a hook may take. Packets that a NetworkPolicy drops get no
+// answer: the kubelet calls from the node, which such policies let through, and the agent from a pod.
 const connectTimeout = 2 * time.Second
 
-// What events say of the HTTP request of a hook. They quote neither the server, which may be anyone's, nor errors about
-// it: host and port are those of the pod's author, who may not be allowed to reach them.
+// Errors of the HTTP request of a hook, as events show them. They quote neither the server, which may be anyone's, nor
+// errors about it: the pod's author sets host and port, and may not be allowed to reach them.
 var (
 	errNoConnection = errors.New("the node agent cannot connect to the HTTP server: a NetworkPolicy must allow pods of the agent's namespace")
 	errLoopback     = errors.New("the host is a loopback address, and the node agent has a different network than the pod")

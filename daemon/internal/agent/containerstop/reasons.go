@@ -1,10 +1,10 @@
 package containerstop
 
-// Reasons of events on the pod, as the kubelet tells them.
+// Reasons of events on the pod, as the kubelet uses them.
 const (
-	// EventKilling tells that a container is stopped, and why.
+	// EventKilling reports that a container is stopped, and why.
 	EventKilling = "Killing"
-	// EventHookFailed tells that a preStop hook failed; the stop goes on.
+	// EventHookFailed reports that a preStop hook failed; the stop continues.
 	EventHookFailed = "FailedPreStopHook"
 )
 

@@ -56,8 +56,8 @@ func (s *Stopper) Stop(ctx context.Context, o Request) error {
 }
 
 // Hook records an event that the container is being stopped, runs its hook, if any, and returns how long it took. A
-// hook that fails is an event and no more, and one that has reached nobody takes nothing of the grace. The error is ErrAborted when ctx ended before the hook, or that the runtime
-// is away.
+// failed hook only records an event. A hook that could not connect to its server takes nothing of the grace. The error is
+// ErrAborted when ctx ended before the hook, or that the runtime is away.
 func (s *Stopper) Hook(ctx context.Context, o Request) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ErrAborted

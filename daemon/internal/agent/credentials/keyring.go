@@ -26,7 +26,7 @@ type location struct {
 // dockerHub is the one name for the registry that has several.
 const dockerHub = "docker.io"
 
-// parseLocation brings what people write into the normal form.
+// parseLocation brings the forms that people write into the normal form.
 func parseLocation(text string) location {
 	if _, rest, found := strings.Cut(text, "://"); found {
 		text = rest
@@ -75,7 +75,7 @@ func (p location) globs() int {
 }
 
 // Match returns the credentials that hold for a full image reference: those with the longest path first, then
-// those that name the registry before those with globs. Entries that say the same are returned once.
+// those that name the registry before those with globs. Equal entries are returned once.
 func Match(entries []Entry, image string) []cri.Auth {
 	type match struct {
 		location

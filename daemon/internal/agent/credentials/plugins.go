@@ -38,7 +38,7 @@ type PluginConfig struct {
 	File string
 	// Folder holds the programs, by the names in the file.
 	Folder string
-	// Environ is the environment that plugins get besides their own.
+	// Environ is the environment that plugins get in addition to their own.
 	Environ []string
 	Clock   clock.PassiveClock
 	Log     logr.Logger
@@ -63,7 +63,7 @@ type cachedResponse struct {
 	until   time.Time
 }
 
-// LoadPlugins reads the configuration. The error names the file and what is wrong with it.
+// LoadPlugins reads the configuration. The error names the file and the fault.
 func LoadPlugins(config PluginConfig) (*Plugins, error) {
 	text, err := os.ReadFile(config.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func (p *Plugins) For(ctx context.Context, image string) []Entry {
 	return all
 }
 
-// Forget drops what the plugins have said of an image.
+// Forget drops the answers of the plugins for an image.
 func (p *Plugins) Forget(image string) {
 	target := parseLocation(image)
 	for _, one := range p.plugins {
@@ -140,10 +140,10 @@ func (p *plugin) isFor(image location) bool {
 	return slices.ContainsFunc(p.MatchImages, func(glob string) bool { return parseLocation(glob).matches(image) })
 }
 
-// keysOf returns under what answers for an image may be kept: for all images, for its registry, for its repository.
+// keysOf returns the keys under which answers for an image may be kept: for all images, its registry, its repository.
 func keysOf(image string) []string { return []string{"", registryOf(image), withoutTag(image)} }
 
-// entries returns what a plugin has said, or runs it.
+// entries returns the kept answer of a plugin, or runs the plugin.
 func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Entry, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -181,7 +181,7 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 	return entries, nil
 }
 
-// run runs a plugin. What it prints may hold secrets and is not quoted.
+// run runs a plugin. Its output may hold secrets and is not quoted.
 func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*providerv1.CredentialProviderResponse, error) {
 	request := providerv1.CredentialProviderRequest{Image: image}
 	request.APIVersion, request.Kind = pluginAPIVersion, "CredentialProviderRequest"

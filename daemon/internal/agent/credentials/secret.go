@@ -24,8 +24,8 @@ type dockerEntry struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// Parse reads a secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. Entries that say
-// nothing are left out. Errors never quote the content.
+// Parse reads a secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. Empty entries are left out.
+// Errors never quote the content.
 func Parse(secret *corev1.Secret) ([]Entry, error) {
 	registries := map[string]dockerEntry{}
 	switch secret.Type {

@@ -26,13 +26,13 @@ const (
 	maxCachedSecrets = 256
 )
 
-// Config is what a Source works with.
+// Config holds the settings of a Source.
 type Config struct {
 	// Reader reads secrets from the server: nothing may be watched or listed.
 	Reader client.Reader
-	// Namespace is the only one whose secrets are read.
+	// Namespace is the only namespace with secrets that are read.
 	Namespace string
-	// Plugins are asked beside the secrets; nil for none.
+	// Plugins are asked in addition to the secrets; nil for none.
 	Plugins *Plugins
 	Clock   clock.PassiveClock
 	Log     logr.Logger
@@ -43,7 +43,7 @@ type Source struct {
 	Config
 	mu      sync.Mutex
 	known   map[string]cachedSecret // by name of the secret
-	trouble map[string]string       // what was logged last, by name of the secret
+	trouble map[string]string       // the text that was logged last, by name of the secret
 }
 
 type cachedSecret struct {
@@ -58,7 +58,7 @@ func New(config Config) *Source {
 	return &Source{Config: config, known: map[string]cachedSecret{}, trouble: map[string]string{}}
 }
 
-// For returns the credentials for an image that objects of the namespaces want, the most specific first. An error says
+// For returns the credentials for an image that objects of the namespaces want, the most specific first. An error means
 // that the server could not be asked: it has nothing to do with the image.
 func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.SecretReference, namespaces []string) ([]cri.Auth, error) {
 	var entries []Entry
@@ -81,7 +81,7 @@ func (s *Source) For(ctx context.Context, image string, secrets []v1beta1.Secret
 	return Match(entries, image), nil
 }
 
-// Forget drops what is remembered of the secrets and of the plugins for an image: the next attempt to pull it asks anew.
+// Forget drops the remembered secrets and plugin answers for an image: the next attempt to pull it asks again.
 func (s *Source) Forget(image string, secrets []v1beta1.SecretReference) {
 	if s.Plugins != nil {
 		s.Plugins.Forget(image)

@@ -43,7 +43,7 @@ func decodeStatus(runtime string, r *runtimev1.ContainerStatusResponse) Status {
 	return out
 }
 
-// decodeKubelet reads what the kubelet wrote. A value that does not parse counts as absent: the
+// decodeKubelet reads the labels and annotations that the kubelet wrote. A value that does not parse counts as absent: the
 // container is still reported.
 func decodeKubelet(labels, annotations map[string]string) Container {
 	c := Container{
@@ -69,7 +69,7 @@ func decodeKubelet(labels, annotations map[string]string) Container {
 	return c
 }
 
-// decodeTime reads nanoseconds; what has not happened is 0, or negative in some runtimes.
+// decodeTime reads nanoseconds. The time of an event that has not happened is 0, or negative in some runtimes.
 func decodeTime(nanoseconds int64) time.Time {
 	if nanoseconds <= 0 {
 		return time.Time{}

@@ -5,7 +5,7 @@
 // runtime is missing or restarts, calls that need it and Ready return an error; it never ends the process. Answers
 // of runtimes are returned as types of this package, with the labels and annotations of the kubelet decoded.
 //
-// It is the only package outside tests that imports cri-api. It decides nothing: what is pulled or
-// stopped, and when, is decided elsewhere. Environments of containers hold secrets; they are returned, and never
+// It is the only package outside tests that imports cri-api. It decides nothing: its callers decide which images are pulled
+// and which containers are stopped, and when. Environments of containers hold secrets; they are returned, and never
 // logged.
 package cri

@@ -22,7 +22,7 @@ import (
 const (
 	// callTimeout bounds calls that take a moment; commands get it on top of their own time.
 	callTimeout = 5 * time.Second
-	// slowTimeout bounds questions about images, and what a runtime takes to end a container after its grace: a process with
+	// slowTimeout bounds questions about images, and the time of a runtime to end a container after its grace: a process with
 	// much memory, or one that waits for a disk, is not gone at once. Kubelets wait as long.
 	slowTimeout = 2 * time.Minute
 	// envTimeout bounds the command that prints an environment.
@@ -66,7 +66,7 @@ func connect(ctx context.Context, path string, m *metrics.Metrics, unavailable f
 	return r, nil
 }
 
-// reconnects returns the pauses between attempts to connect anew, which are shorter than those for remote servers.
+// reconnects returns the pauses between attempts to connect again, which are shorter than those for remote servers.
 func reconnects() backoff.Config {
 	c := backoff.DefaultConfig
 	c.BaseDelay, c.MaxDelay = 100*time.Millisecond, 3*time.Second
@@ -112,7 +112,7 @@ func (r *Runtime) countError(call string, err error) error {
 	return fmt.Errorf("%s: %w", call, err)
 }
 
-// Name returns what the runtime calls itself, such as containerd. IDs of containers begin with it.
+// Name returns the name that the runtime reports, such as containerd. IDs of containers begin with it.
 func (r *Runtime) Name() string { return *r.name.Load() }
 
 // Containers lists the containers of a pod, also those that have ended. An empty namespace and name mean
@@ -166,9 +166,9 @@ func (r *Runtime) Env(ctx context.Context, containerID string) (map[string]strin
 	return parseEnv(strings.Split(string(output), "\n")), nil
 }
 
-// Exec runs a command in a container and returns what it printed. A command that ends with another code than
+// Exec runs a command in a container and returns its output. A command that ends with another code than
 // 0 or takes longer than the timeout, which is at least a second, is an error. Errors quote neither the command
-// nor what it printed: either may hold secrets.
+// nor its output: either may hold secrets.
 func (r *Runtime) Exec(ctx context.Context, containerID string, command []string, timeout time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout+callTimeout)
 	defer cancel()
@@ -259,7 +259,7 @@ func IsUnavailable(err error) bool {
 	return none || status.Code(err) == codes.Unavailable
 }
 
-// IsLate reports whether a call failed because it took longer than it may: what it asked for may happen yet.
+// IsLate reports whether a call failed because it exceeded its time: its effect may still happen.
 func IsLate(err error) bool { return status.Code(err) == codes.DeadlineExceeded }
 
 // IsNotFound reports whether a call failed because there is no such container.

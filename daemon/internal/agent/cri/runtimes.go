@@ -24,11 +24,11 @@ const (
 	// probeTimeout is how long a runtime may take to return its version.
 	probeTimeout = 10 * time.Second
 	// longestPause is the longest time between two attempts to connect to a socket behind which there is no CRI, such as
-	// that of a containerd that serves Docker only.
+	// the socket of a containerd that serves Docker only.
 	longestPause = 30 * time.Second
 )
 
-// noneReadyError says why no runtime can be used.
+// noneReadyError is the reason why no runtime can be used.
 type noneReadyError struct{ error }
 
 func (e noneReadyError) Unwrap() error { return e.error }
@@ -42,7 +42,7 @@ type Config struct {
 	Metrics    *metrics.Metrics
 	Clock      clock.Clock
 	Log        logr.Logger
-	// Changed is called when runtimes come or go; nil for nobody.
+	// Changed is called when runtimes come or go; nil for no call.
 	Changed func()
 }
 
@@ -57,11 +57,11 @@ type Runtimes struct {
 	probeNow chan struct{}          // has an element when a call found a runtime unavailable
 }
 
-// connection is a runtime and what its last probe said.
+// connection is a runtime and the result of its last probe.
 type connection struct {
 	runtime *Runtime // nil while it could not be reached at all
 	err     error
-	// pause is how long not to connect anew, and until the end of it. Zero where the next probe does.
+	// pause is the time without new attempts to connect, and until its end. Zero if the next probe connects again.
 	pause time.Duration
 	until time.Time
 }
@@ -201,7 +201,7 @@ func (r *Runtimes) Ready() error {
 }
 
 // ForImages returns the runtime that keeps images: the first that answered the last probe. The error names
-// what was tried.
+// the sockets that were tried.
 func (r *Runtimes) ForImages() (*Runtime, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -13,7 +13,7 @@ import (
 	coreevents "github.com/flotilla-project/flotilla/core/controllers/events"
 )
 
-// Controller is what events name as their source.
+// Controller is the source in events.
 const Controller = "kruise-daemon"
 
 // Recorder sends events. They are sent in the background, from Start on.
@@ -46,11 +46,11 @@ func (r *Recorder) Start(ctx context.Context) error {
 type Event struct {
 	// Regarding is the object that shows the event, Related another one that it is about, or nil.
 	Regarding, Related runtime.Object
-	// Type is that of core/v1: Normal or Warning.
+	// Type is a type of core/v1: Normal or Warning.
 	Type string
 	// Reason and Action are words in camel case.
 	Reason, Action string
-	// Note is the text. What is longer than the API server accepts is cut.
+	// Note is the text. It is cut to the length that the API server accepts.
 	Note string
 }
 

@@ -73,7 +73,7 @@ func NodeImages(node string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", node), Transform: fastclient.Trim}
 }
 
-// SetUp adds the controller to the manager, whose cache must hold NodeImages as NodeImages says.
+// SetUp adds the controller to the manager. The manager's cache must hold NodeImages as NodeImages defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error) {
 	base, err := base.New(ctx, mgr, base.Options{
 		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Events,

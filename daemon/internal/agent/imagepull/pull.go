@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// The annotation by which runtimes and registries distinguish our pulls from those of the kubelet.
+	// The annotation by which runtimes and registries distinguish our pulls from the kubelet's pulls.
 	pulledByAnnotation = "apps.kruise.io/pulling-image-by"
 	pulledBy           = "kruise-daemon"
 
@@ -37,9 +37,9 @@ func (e notStartedError) Unwrap() error { return e.error }
 // Credentials finds credentials for registries.
 type Credentials interface {
 	// For returns the credentials for an image that objects of the namespaces want, the most specific first. None means
-	// that the image is pulled anonymously. An error says nothing about the image.
+	// that the image is pulled anonymously. An error is independent of the image.
 	For(ctx context.Context, image string, secrets []v1beta1.SecretReference, namespaces []string) ([]cri.Auth, error)
-	// Forget drops what is remembered of the credentials for an image: with none of them it could be pulled.
+	// Forget drops the remembered credentials for an image: none of them could pull it.
 	Forget(image string, secrets []v1beta1.SecretReference)
 }
 

@@ -73,7 +73,7 @@ func (p *pulls) execute(ctx context.Context, todo *plan.Plan) {
 	}
 }
 
-// startTime returns what the status of a plan says about a pull that begins.
+// startTime returns the start of a pull that begins, as the status of a plan shows it.
 func startTime(todo *plan.Plan, id plan.ID) *metav1.Time {
 	states := todo.Status.ImageStatuses[id.Name].Tags
 	if i := slices.IndexFunc(states, func(s v1beta1.ImageTagStatus) bool { return s.Tag == id.Tag }); i >= 0 {
@@ -140,7 +140,7 @@ func shorten(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + " ..."
 }
 
-// stop ends all pulls and returns when they have. What they were doing is not reported.
+// stop ends all pulls and returns when they have ended. Their results are not reported.
 func (p *pulls) stop() {
 	p.mu.Lock()
 	p.closed = true

@@ -2,9 +2,9 @@ package imagepull
 
 // Reasons of events on the NodeImage.
 const (
-	// EventSucceeded tells that an image was pulled.
+	// EventSucceeded reports that an image was pulled.
 	EventSucceeded = "PullImageSucceed"
-	// EventFailed tells that an image could not be pulled. The owners of the tag get the event, too.
+	// EventFailed reports that an image could not be pulled. The owners of the tag get the event, too.
 	EventFailed = "PullImageFailed"
 )
 

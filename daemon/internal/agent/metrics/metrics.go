@@ -32,7 +32,7 @@ type Metrics struct {
 	MetaPatches prometheus.Counter
 }
 
-// New makes the collectors and registers them. The error says which one the registry knows already.
+// New makes the collectors and registers them. The error names the collector that the registry already has.
 func New(registry prometheus.Registerer) (*Metrics, error) {
 	seconds := []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600}
 	m := &Metrics{

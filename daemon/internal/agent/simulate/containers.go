@@ -26,7 +26,7 @@ type Container struct {
 	EndedAt   time.Time
 	// HideEnv leaves the environment out of the detailed status, as some runtimes do.
 	HideEnv bool
-	// Hash is what the kubelet recorded.
+	// Hash is the hash that the kubelet recorded.
 	Hash uint64
 
 	sandbox string
@@ -141,7 +141,7 @@ func (c *Container) labels() map[string]string {
 	}
 }
 
-// annotations returns those of a kubelet.
+// annotations returns the annotations that a kubelet sets.
 func (c *Container) annotations() map[string]string {
 	all := map[string]string{
 		"io.kubernetes.container.hash":         strconv.FormatUint(c.Hash, 16),

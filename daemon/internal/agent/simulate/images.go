@@ -13,7 +13,7 @@ import (
 type RemoteImage struct {
 	// ID is the image's ID once it is pulled, and Digest the repository digest, such as sha256:....
 	ID, Digest string
-	// Admit says who may pull; nil means everybody. Anonymous comes as nil.
+	// Admit decides who may pull; nil means everybody. Anonymous comes as nil.
 	Admit func(auth *runtimev1.AuthConfig) bool
 }
 

@@ -51,7 +51,7 @@ func (k *Kubelet) RunPod(t testing.TB, pod *corev1.Pod) {
 	}()
 }
 
-// sync starts what does not run and writes the status.
+// sync starts containers that do not run and writes the status.
 func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	pod := &corev1.Pod{}
 	if err := k.Client.Get(ctx, key, pod); err != nil {

@@ -21,7 +21,7 @@ type Runtime struct {
 	runtimev1.UnimplementedRuntimeServiceServer
 	runtimev1.UnimplementedImageServiceServer
 
-	// Name is what the runtime calls itself.
+	// Name is the name that the runtime reports.
 	Name string
 	// Socket is the path at which it listens.
 	Socket string
@@ -42,7 +42,7 @@ type Runtime struct {
 type Call struct {
 	// Method is the call's name, such as PullImage.
 	Method string
-	// Request is what was asked for.
+	// Request is the request of the call.
 	Request any
 	// At is when the call came in.
 	At time.Time
@@ -52,7 +52,7 @@ type Call struct {
 // the answer.
 type Fault func(ctx context.Context, request any) error
 
-// Folder makes a folder whose path is short enough for sockets.
+// Folder makes a folder with a path that is short enough for sockets.
 func Folder(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "cri") //nolint:usetesting // t.TempDir is longer than a socket's path may be
@@ -74,7 +74,7 @@ func NewRuntime(t testing.TB, name, socket string) *Runtime {
 	return r
 }
 
-// Start makes the runtime listen, with what it kept while it was stopped.
+// Start makes the runtime listen, with the state that it kept while it was stopped.
 func (r *Runtime) Start(t testing.TB) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", r.Socket)
@@ -135,7 +135,7 @@ func (r *Runtime) newID(prefix string) string {
 	return fmt.Sprintf("%s%d", prefix, r.last)
 }
 
-// notify tells waiting callers of Containers about a change. The lock is held.
+// notify informs waiting callers of Containers about a change. The lock is held.
 func (r *Runtime) notify() {
 	close(r.changed)
 	r.changed = make(chan struct{})

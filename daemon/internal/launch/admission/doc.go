@@ -1,4 +1,4 @@
-// Package admission adds launch barriers to new pods whose containers have priorities, and the readiness gate
+// Package admission adds launch barriers to new pods with priorities of containers, and the readiness gate
 // KruisePodReady to new pods that need one.
 //
 // A pod goes in, the same pod with barriers, or errors with field paths, come out: AddBarriers and AddReadinessGate are

@@ -115,7 +115,7 @@ func foreignBarriers(pod *corev1.Pod) field.ErrorList {
 	return errs
 }
 
-// removeBarriers removes barriers of a copied manifest, which nobody would open.
+// removeBarriers removes barriers of a copied manifest, which would stay closed.
 func removeBarriers(pod *corev1.Pod) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -123,7 +123,7 @@ func removeBarriers(pod *corev1.Pod) {
 	}
 }
 
-// isMirror reports whether the pod is the mirror pod of a static pod, which nobody may change.
+// isMirror reports whether the pod is the mirror pod of a static pod, which is read-only.
 func isMirror(pod *corev1.Pod) bool {
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return mirror

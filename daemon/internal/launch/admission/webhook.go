@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
-// readinessGateSuffix distinguishes the path of the second webhook for new pods from that of the first.
+// readinessGateSuffix distinguishes the path of the second webhook for new pods from the path of the first.
 const readinessGateSuffix = "-readiness-gate"
 
 func pods() admission.Kind[*corev1.Pod] {

@@ -34,7 +34,7 @@ type Snapshot struct {
 	Pod *corev1.Pod
 	// ConfigMap is the ConfigMap that the pod's barriers name, nil if there is none.
 	ConfigMap *corev1.ConfigMap
-	// Refusals are what the server has refused before.
+	// Refusals are the server's earlier refusals.
 	Refusals action.Refusals
 	// Now is the time of the pass.
 	Now time.Time
@@ -62,7 +62,7 @@ func IsRelevant(pod *corev1.Pod) bool {
 	return HasBarrier(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) && !setsOwnConditions(pod)
 }
 
-// NeedsReadiness reports whether the pod has a readiness gate of ours without a condition that nobody else will set.
+// NeedsReadiness reports whether the pod has our readiness gate without its condition, and no other controller will set it.
 func NeedsReadiness(pod *corev1.Pod) bool {
 	return !setsOwnConditions(pod) && podstate.HasReadinessGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
 		pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !over(pod)
@@ -123,7 +123,7 @@ func (p *pass) remove(step, reason, message string) {
 }
 
 // launch opens the barriers of the highest priority that is not ready, and of all above it: a container that
-// is restarted needs its key again. Once all are open they stay so: what somebody has taken away is written anew.
+// is restarted needs its key again. Once all are open they stay so: removed keys are written again.
 func (p *pass) launch() {
 	waiting, all := p.priorities()
 	if len(all) == 0 {
@@ -193,7 +193,7 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
 	case p.ConfigMap.DeletionTimestamp != nil:
 		p.plan.Wait(WaitTerminating, p.ConfigMap.Name, "it is being deleted")
-		p.plan.RequeueWithin(10 * time.Second) // nobody watches one without the label
+		p.plan.RequeueWithin(10 * time.Second) // a ConfigMap without the label is not watched
 		return false
 	case !metav1.IsControlledBy(p.ConfigMap, p.Pod):
 		if !p.leftover() {
@@ -229,7 +229,7 @@ func (p *pass) leftover() bool {
 	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1" && owner.UID != p.Pod.UID
 }
 
-// occupied: somebody else's ConfigMap is nothing to write into, and nothing to delete.
+// occupied: the ConfigMap of another object is neither written nor deleted.
 func (p *pass) occupied() {
 	note := fmt.Sprintf("Containers wait: ConfigMap %s exists and belongs to another object", p.ConfigMap.Name)
 	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventOpenFailed, Note: note, Related: p.ConfigMap})
@@ -262,7 +262,7 @@ func (p *pass) complete() {
 	}}})
 }
 
-// passed reports whether a container no longer keeps those of lower priority from starting: it is ready, or has ended
+// passed reports whether a container no longer keeps containers of lower priority from starting: it is ready, or has ended
 // with code 0.
 func passed(pod *corev1.Pod, container string) bool {
 	for i := range pod.Status.ContainerStatuses {

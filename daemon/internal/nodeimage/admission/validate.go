@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Validate validates a NodeImage. Old is the stored one, nil on create. What is stored already does not prevent other
-// changes: tags are validated when they are new or change, and limits where something grows.
+// Validate validates a NodeImage. Old is the stored one, nil on create. Stored tags and sizes do not prevent other
+// changes: tags are validated when they are new or change, and limits when a number or size grows.
 func Validate(object, old *v1beta1.NodeImage) field.ErrorList {
 	if old == nil {
 		old = &v1beta1.NodeImage{}

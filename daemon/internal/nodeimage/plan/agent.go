@@ -12,8 +12,8 @@ import (
 // agentTimeout is how much longer than a pull may take the manager waits for a report of the agent.
 const agentTimeout = 10 * time.Minute
 
-// agent is what a NodeImage tells of the agent of its node. A tag that waits for its turn may wait long without a word of
-// its own: as long as other pulls go on, and end within their time, the agent is there.
+// agent is the activity of a node's agent, as the NodeImage shows it. A tag that waits for its turn may wait long without
+// a report of its own: the agent is there if other pulls run, and end within their time.
 type agent struct {
 	Snapshot
 	// sign is the last sign of life: when a pull began, or ended otherwise than by the manager.
@@ -57,8 +57,8 @@ func (a *agent) look(image string, tag *v1beta1.ImageTagSpec, state *v1beta1.Ima
 	}
 }
 
-// patience returns until when the manager waits for the next word about a tag, and what it says of the tag afterwards;
-// nothing where it waits for ever. The state is that of this round, nil before the agent has reported any.
+// patience returns until when the manager waits for the next report about a tag, and the tag's message afterwards. Both are
+// empty if it waits without end. The state is the state of this round, nil before the agent has reported any.
 func (a *agent) patience(image string, tag *v1beta1.ImageTagSpec, state *v1beta1.ImageTagStatus) (limit time.Time, message string) {
 	if tag.CreatedAt == nil {
 		return limit, ""

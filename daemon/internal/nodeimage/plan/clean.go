@@ -22,7 +22,7 @@ const secretRecheck = 10 * time.Minute
 // jobRecheck is when owners of which nothing is known are checked again.
 const jobRecheck = 30 * time.Second
 
-// clean returns the merge patch of spec.images that removes what is over; nil for an image that is removed as a whole.
+// clean returns the merge patch of spec.images that removes entries that are over; nil for an image removed as a whole.
 func clean(s Snapshot, p *Plan) map[string]any {
 	ended := completions(s.Image)
 	changes := map[string]any{}
@@ -96,9 +96,9 @@ func cleanTags(s Snapshot, p *Plan, name string, tags []v1beta1.ImageTagSpec, en
 	return kept, changed || len(kept) != len(tags)
 }
 
-// seenAt returns since when something that a node told is there, by the manager's clock: since this process first saw it. A
-// process that was started later knows only what the node's clock says, which may be anything: then it was no earlier than
-// the tag was wanted, and is not to come.
+// seenAt returns the time of an event that a node has reported, by the manager's clock: when this process first saw it. A
+// process that was started later has only the time of the node's clock, which may be any time: the result is then at least
+// the time at which the tag was wanted, and at most now.
 func seenAt(seen map[tally.Key]time.Time, round tally.Key, tag *v1beta1.ImageTagSpec, told, now time.Time) time.Time {
 	if at, ok := seen[round]; ok {
 		return at
@@ -143,7 +143,7 @@ func JobOf(owner corev1.ObjectReference) (Job, bool) {
 		group == contract.AppsGroup && owner.Kind == contract.ImagePullJobKind
 }
 
-// cleanSecrets returns the references without those whose secret is gone. A reference with a mode leaves with its
+// cleanSecrets returns the references to secrets that are not gone. A reference with a mode leaves with its
 // image.
 func cleanSecrets(s Snapshot, p *Plan, secrets []v1beta1.SecretReference) []v1beta1.SecretReference {
 	return slices.DeleteFunc(slices.Clone(secrets), func(secret v1beta1.SecretReference) bool {

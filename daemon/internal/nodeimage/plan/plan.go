@@ -18,7 +18,7 @@ import (
 // minWake avoids passes shortly after each other.
 const minWake = 3 * time.Second
 
-// Plan is what one pass over a NodeImage wants.
+// Plan is the result of one pass over a NodeImage.
 type Plan struct {
 	action.Plan
 	// Status is the next status, nil if this pass does not change it. It belongs to the stored spec: if the plan
@@ -28,11 +28,11 @@ type Plan struct {
 	Failures []Failure
 }
 
-// Failure is a pull that is given up because nobody reported its end.
+// Failure is a pull that is given up because no agent reported its end.
 type Failure struct {
 	Image   imageref.Ref
 	Message string
-	// Owners are those of the tag.
+	// Owners are the owners of the tag.
 	Owners []corev1.ObjectReference
 }
 

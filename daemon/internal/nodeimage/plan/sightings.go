@@ -17,14 +17,14 @@ type Sightings struct {
 	rounds memory.Objects[map[tally.Key]sighting]
 }
 
-// sighting is what was seen of one round of pulling. A zero time stands for what is not there yet, and early for what was
-// there at the first look.
+// sighting is when one round of pulling was seen to begin and to end. A zero time stands for an event that is not there
+// yet, and early for an event that was there at the first look.
 type sighting struct{ began, ended time.Time }
 
 // Seen are sightings of one NodeImage.
 type Seen struct {
-	// Began and Ended are when this process first saw a pull that had begun or ended. What was there at its first look is
-	// left out, unless the node's clock claims that it is to come.
+	// Began and Ended are when this process first saw a pull that had begun or ended. Events before its first look are
+	// left out, unless their time by the node's clock is in the future.
 	Began, Ended map[tally.Key]time.Time
 }
 
@@ -47,10 +47,10 @@ func (s *Sightings) See(image *v1beta1.NodeImage, now time.Time) Seen {
 	return seen
 }
 
-// early stands for what was there at the first look.
+// early stands for events that were there at the first look.
 var early = time.Unix(0, 1)
 
-// firstSeen returns the sighting of one of the times that a node has told.
+// firstSeen returns the sighting of one of the times that a node has reported.
 func firstSeen(known time.Time, told map[tally.Key]time.Time, round tally.Key, looked bool, now time.Time) time.Time {
 	at, there := told[round]
 	switch {
@@ -70,5 +70,5 @@ func note(times map[tally.Key]time.Time, round tally.Key, at time.Time) {
 	}
 }
 
-// Forget drops what is known of a NodeImage that is gone.
+// Forget drops the sightings of a NodeImage that is gone.
 func (s *Sightings) Forget(image types.NamespacedName) { s.rounds.Forget(image) }

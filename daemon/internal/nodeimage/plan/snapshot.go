@@ -25,16 +25,16 @@ type Snapshot struct {
 	Node *corev1.Node
 	// Image is the NodeImage, nil when there is none.
 	Image *v1beta1.NodeImage
-	// Jobs tells which of the ImagePullJobs that own tags exist. Nothing is known of a job that is not in the map.
+	// Jobs holds whether each ImagePullJob that owns tags exists. Nothing is known of a job that is not in the map.
 	Jobs map[Job]bool
-	// Secrets tells which secrets of references without a mode exist. Nothing is known of a secret that is not in the
+	// Secrets holds whether each secret of references without a mode exists. Nothing is known of a secret that is not in the
 	// map.
 	Secrets map[types.NamespacedName]bool
 	// Seen is when this process first saw pulls begin and end.
 	Seen Seen
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
-	// Refusals are what the server has refused before.
+	// Refusals are the server's earlier refusals.
 	Refusals action.Refusals
 	// Now is the time of the pass.
 	Now time.Time

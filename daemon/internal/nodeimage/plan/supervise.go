@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-// supervise gives up pulls whose end no agent has reported, removes the states of what is not in the spec, and counts
-// anew.
+// supervise gives up pulls if no agent has reported their end in time, removes the states of tags that are not in the spec,
+// and counts again.
 func supervise(s Snapshot, p *Plan) {
 	after := s.Image.DeepCopy()
 	dropLeftovers(after)

@@ -18,7 +18,7 @@ import (
 type Target struct {
 	// Pod is the pod of the request's name, nil when there is none.
 	Pod *corev1.Pod
-	// NodeLabels are those of the pod's node; NodeFound reports whether it exists.
+	// NodeLabels are the labels of the pod's node; NodeFound reports whether it exists.
 	NodeLabels map[string]string
 	NodeFound  bool
 }
@@ -48,7 +48,7 @@ func Fill(r *v1beta1.ContainerRecreateRequest, t Target) field.ErrorList {
 	return errs
 }
 
-// usable returns what prevents recreating any container of the pod.
+// usable returns the reason against recreating any container of the pod.
 func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 	name := r.Spec.PodName
 	invalid := func(format string, args ...any) *field.Error {
@@ -108,7 +108,7 @@ func fillContainer(c *v1beta1.ContainerToRecreate, pod *corev1.Pod, path *field.
 }
 
 // find returns a container that restarts, with its status, or the reason why there is none of the name. The reason
-// names no other container: whoever can reach the webhook can read it.
+// names no other container: all clients that can reach the webhook can read it.
 func find(pod *corev1.Pod, name string) (*corev1.Container, *corev1.ContainerStatus, string) {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == name {

@@ -88,8 +88,8 @@ func notNegative(value int64, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, "must be 0 or more")}
 }
 
-// ForbiddenChange returns the part of a change that nobody may make, empty if the change is allowed. The version is the
-// one sent.
+// ForbiddenChange returns the part of a change that is forbidden to all users, empty if the change is allowed. The version
+// is the one sent.
 func ForbiddenChange(now, old *v1beta1.ContainerRecreateRequest, version string) string {
 	if !equality.Semantic.DeepEqual(now.Spec, old.Spec) {
 		return "spec: is immutable: create another request"
@@ -131,7 +131,7 @@ func Warnings(r *v1beta1.ContainerRecreateRequest, pod *corev1.Pod) []string {
 	return all
 }
 
-// warningsOf returns what the request will not do for one container.
+// warningsOf returns warnings about the request's limits for one container.
 func warningsOf(pod *corev1.Pod, c *corev1.Container) []string {
 	var all []string
 	policy := pod.Spec.RestartPolicy

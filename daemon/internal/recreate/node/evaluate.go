@@ -86,8 +86,8 @@ func (j evaluated) fail(message string) evaluated {
 	return j
 }
 
-// stopped: the run that the status marks is still there. Its hook is over. It is told to stop once by each
-// process at most; an agent that was restarted in between takes up what its predecessor has marked.
+// stopped: the run that the status marks is still there. Its hook is over. Each process sends the stop to the runtime once
+// at most; an agent that was restarted in between takes up the runs that its predecessor has marked.
 func (p *pass) stopped(j evaluated) evaluated {
 	stop, begun := p.Stops[j.run.ID]
 	j.standing = stopping
@@ -197,17 +197,17 @@ func restarted(run Container, context *v1beta1.ContainerStatusContext) bool {
 	return run.ID != context.ContainerID || run.RestartCount > context.RestartCount
 }
 
-// endedInHook reports whether the run is another one than that whose hook had begun.
+// endedInHook reports whether the hook had begun in another run than this one.
 func endedInHook(was v1beta1.ContainerRecreateState, run Container) bool {
 	return inHook(was) && run.ID != was.ContainerID
 }
 
-// inHook reports whether the state marks a run whose hook has begun and that is not told to stop yet.
+// inHook reports whether the state marks a run that has begun its hook and did not get its stop yet.
 func inHook(state v1beta1.ContainerRecreateState) bool {
 	return !state.IsKilled && state.ContainerID != ""
 }
 
-// mark records that the run is told to stop.
+// mark records that the run gets its stop.
 func mark(state *v1beta1.ContainerRecreateState, run string) {
 	state.Phase, state.IsKilled, state.ContainerID, state.Message = v1beta1.RecreateRecreating, true, run, ""
 }

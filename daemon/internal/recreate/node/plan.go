@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// defaultGrace is the time for hook and stop of a request that does not say one.
+	// defaultGrace is the time for hook and stop of a request that does not set one.
 	defaultGrace = 30 * time.Second
 	// lookAgain is how often the runtime is read while a change is expected.
 	lookAgain = time.Second
@@ -26,12 +26,12 @@ const (
 	heartbeat = 20 * time.Second
 )
 
-// Compute says what to do next for the requests of one pod: one request at a time, one stop at a time.
+// Compute decides the next step for the requests of one pod: one request at a time, one stop at a time.
 func Compute(s Snapshot) Plan {
 	plan := Plan{Abort: abandoned(s), Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
 	carryThrough(s, &plan)
 	if len(plan.Abort) > 0 {
-		plan.RequeueWithin(lookAgain) // what is known of the pod goes once nothing is left of it
+		plan.RequeueWithin(lookAgain) // the memory of the pod is dropped once nothing is left of it
 	}
 	queue := waiting(s)
 	if len(queue) == 0 {
@@ -86,7 +86,7 @@ type pass struct {
 	plan    *Plan
 }
 
-// advance takes the next step of the request whose turn it is. Containers are evaluated once the pod has been out of
+// advance takes the next step of the request that has its turn. Containers are evaluated once the pod has been out of
 // service for long enough.
 func (p *pass) advance() {
 	if grace := p.graceLeft(); grace != 0 || p.PodGone {
@@ -130,7 +130,7 @@ func (p *pass) present() []v1beta1.ContainerRecreateState {
 	return states
 }
 
-// record writes the states of a request that goes on, if they have changed or a heartbeat is due.
+// record writes the states of a request that continues, if they have changed or a heartbeat is due.
 func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 	same := p.request.Status.Phase == v1beta1.RecreateRecreating && equality.Semantic.DeepEqual(p.request.Status.ContainerRecreateStates, states)
 	if left := p.untilHeartbeat(); same && left > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Snapshot is what an agent knows of the requests for one pod at one time.
+// Snapshot is an agent's view of the requests for one pod at one time.
 type Snapshot struct {
 	// PodUID is the pod that all of this is about. Requests with another one are skipped.
 	PodUID types.UID
@@ -22,18 +22,18 @@ type Snapshot struct {
 	// PodGone means that the pod is gone from the server or is being deleted. It is needed only where NeedsPodGone
 	// returns true.
 	PodGone bool
-	// Containers are those of the pod in the runtime, init containers included, in any order. Of several
+	// Containers are the pod's containers in the runtime, init containers included, in any order. Of several
 	// runs of one container the newest counts.
 	Containers []Container
 	// GraceSeen is when this agent first saw condition PreRecreateGrace of a request to be True, by its UID.
 	// The condition's own time is another machine's.
 	GraceSeen map[types.UID]time.Time
 	// Begun are the requests that may have begun though Requests does not show it: this process did not learn
-	// what became of the write that says so.
+	// the result of the write that begins them.
 	Begun map[types.UID]bool
 	// Stops are those that this process has begun, by container ID.
 	Stops map[string]Stop
-	// Refusals are what the server has refused before.
+	// Refusals are the server's earlier refusals.
 	Refusals action.Refusals
 	// Now is the node's time.
 	Now time.Time
@@ -45,7 +45,7 @@ type Container struct {
 	Name string
 	// ID with the name of the runtime, such as containerd://... .
 	ID string
-	// Running and Exited say in which state it is; neither means created or unknown.
+	// Running and Exited are the state of the run; neither means created or unknown.
 	Running, Exited bool
 	// RestartCount is the number of runs before this one.
 	RestartCount int32
@@ -59,7 +59,7 @@ type Stop struct {
 	Request types.UID
 	// Stage is how far it is.
 	Stage Stage
-	// Err says why it has failed, once it has ended.
+	// Err is why it has failed, once it has ended.
 	Err error
 	// At is when it ended.
 	At time.Time
@@ -68,41 +68,41 @@ type Stop struct {
 // Stage is how far a stop is.
 type Stage int
 
-// A stop goes through these in turn; without a hook it begins as Told.
+// A stop goes through these in turn; without a hook it begins as `Told`.
 const (
 	// InHook: the preStop hook runs.
 	InHook Stage = iota
-	// AfterHook: the hook is over, and the runtime is to be told.
+	// AfterHook: the hook is over, and the runtime must be asked to stop the container.
 	AfterHook
-	// Told: the runtime stops the container.
+	// `Told`: the runtime stops the container.
 	Told
 	// Ended: the runtime has stopped the container, or Err is set.
 	Ended
 )
 
-// Plan is what to do next, in the order of its fields. Its steps are Writes without those that wait for what was
-// refused.
+// Plan holds the next actions, in the order of its fields. Its steps are Writes without those that wait for a refused
+// write.
 type Plan struct {
-	// Abort are the container IDs of stops that the runtime was not told of and that nothing wants any more.
+	// Abort are the container IDs of stops that have not reached the runtime and that nothing wants any more.
 	// Their hooks are cancelled.
 	Abort []string
 	action.Plan
 	// Writes are the status patches that are wanted.
 	Writes []Write
-	// Hook is the container whose hook to run once that is Written, Kill the one to be told to stop: its hook is over, or
+	// Hook is the container that must run its hook once that is Written. Kill is the container to stop: its hook is over, or
 	// it has none. One of them at least is nil. The Stop must be in the snapshot from then on.
 	Hook, Kill *Kill
 }
 
 // Write is a change of members of a request's status. It never changes a member that the manager writes.
 type Write struct {
-	// Request is the request that the plan was made from: one that was completed meanwhile answers with a conflict.
+	// Request is the request that the plan was made from: the write to one completed since then ends in a conflict.
 	Request *v1beta1.ContainerRecreateRequest
 	// Status holds the changed members.
 	Status map[string]any
 }
 
-// write adds a write to the plan. What becomes of it matters to its request alone: a policy may refuse the one of another.
+// write adds a write to the plan. Its result matters to its request alone: a policy may refuse the write of another.
 func (p *Plan) write(r *v1beta1.ContainerRecreateRequest, status map[string]any) {
 	p.Writes = append(p.Writes, Write{r, status})
 	p.Add(action.Step{Name: "status", Optional: true, Actions: []action.Action{{
@@ -111,7 +111,7 @@ func (p *Plan) write(r *v1beta1.ContainerRecreateRequest, status map[string]any)
 	}}})
 }
 
-// Written reports whether all that a kill's request is to say is done now that this has become of the steps.
+// Written reports whether all writes for a kill's request are done, given the result of the steps.
 func (p *Plan) Written(kill *Kill, done *progress.Result) bool {
 	uid, left := kill.Request.UID, 0
 	for i := range p.Writes {

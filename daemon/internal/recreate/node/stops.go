@@ -19,7 +19,7 @@ func NeedsPodGone(s Snapshot) bool {
 	return false
 }
 
-// stands says that a request is for this pod and nobody has deleted it.
+// stands reports whether a request is for this pod and is not being deleted.
 func (s *Snapshot) stands(r *v1beta1.ContainerRecreateRequest) bool {
 	return s.PodUID != "" && r.Labels[v1beta1.PodUIDLabel] == string(s.PodUID) && r.DeletionTimestamp == nil
 }
@@ -34,14 +34,14 @@ func (s *Snapshot) requestOf(stop Stop) *v1beta1.ContainerRecreateRequest {
 	return nil
 }
 
-// running says that the runtime has the container of the ID and that it runs.
+// running reports whether the runtime has the container of the ID and it runs.
 func (s *Snapshot) running(id string) bool {
 	return slices.ContainsFunc(s.Containers, func(c Container) bool { return c.ID == id && c.Running })
 }
 
-// abandoned returns the stops before the runtime is told of which the request or the pod is gone, or of which the
-// container has ended and the request says so: as long as it tells of the hook, it may have been completed meanwhile,
-// and what became of the stop is still to be written.
+// abandoned returns the stops that have not reached the runtime and that are given up. Their request or pod is gone, or the
+// container has ended and the request shows it. While the request shows the hook, it may have been completed in between,
+// and the result of the stop must still be written.
 func abandoned(s Snapshot) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
@@ -59,8 +59,8 @@ func abandoned(s Snapshot) []string {
 	return ids
 }
 
-// carryThrough ends what had begun when its request was completed: the run whose hook is over is told to stop,
-// and the request says so.
+// carryThrough ends the stops that had begun when their request was completed: a run with a hook that is over is stopped,
+// and the request shows it.
 func carryThrough(s Snapshot, plan *Plan) {
 	for _, id := range slices.Sorted(maps.Keys(s.Stops)) {
 		stop := s.Stops[id]

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Memory is what this process has seen of requests that are not over, and when, by its own clock. It may be
-// lost: then silent agents are waited for anew. It is safe for concurrent use.
+// Memory holds the observations of this process about requests that are not over, with times by its own clock. It may be
+// lost: then silent agents are waited for again. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
 	requests memory.Objects[*sighting]
@@ -26,7 +26,7 @@ type sighting struct {
 	pod   types.UID
 }
 
-// podSighting is what the requests for one pod have in common. An agent that works on one of them is alive for
+// podSighting is the shared observation of all requests for one pod. An agent that works on one of them is alive for
 // those that wait.
 type podSighting struct {
 	lastSign time.Time
@@ -65,7 +65,7 @@ func (m *Memory) See(r *v1beta1.ContainerRecreateRequest, now time.Time) (first,
 	return s.first, s.first
 }
 
-// Forget drops what is known of a request that is over.
+// Forget drops the observations about a request that is over.
 func (m *Memory) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +81,7 @@ func (m *Memory) ended(_ memory.Key, s *sighting) {
 	}
 }
 
-// signOfLife returns what agents have written into a request. As long as it stays the same they have not been heard of.
+// signOfLife returns the fields that agents write into a request. Agents are silent as long as it stays the same.
 func signOfLife(r *v1beta1.ContainerRecreateRequest) string {
 	return fmt.Sprint(r.Status.LastHeartbeatTime, r.Status.Phase, r.Status.ContainerRecreateStates)
 }

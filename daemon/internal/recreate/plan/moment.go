@@ -6,8 +6,8 @@ import (
 )
 
 // Annotations by which the manager remembers moments across its restarts. A value is a time, RFC 3339 with
-// fractions, and the name of the machine whose clock said so. On another machine it means nothing: a manager
-// that was moved counts anew.
+// fractions, and the name of the machine with the clock that it is from. On another machine it means nothing: a manager
+// that was moved counts from the start again.
 const (
 	// FirstSeenAnnotation is when the manager first saw a request with a deadline. activeDeadlineSeconds
 	// counts from it: the creation time is the API server's.

@@ -37,15 +37,15 @@ type Snapshot struct {
 	// FirstSeen is when this process first saw the request, LastSign when it last saw that the agent had
 	// written into a request for the pod, but no earlier than FirstSeen.
 	FirstSeen, LastSign time.Time
-	// Refusals are what the server has refused before.
+	// Refusals are the server's earlier refusals.
 	Refusals action.Refusals
 	// Now is the moment of the pass.
 	Now time.Time
-	// Clock names the machine whose time all of these are.
+	// Clock names the machine with the clock of all these times.
 	Clock string
 }
 
-// Plan is what one pass over a request wants: steps, or a status.
+// Plan is the result of one pass over a request: steps, or a status.
 type Plan struct {
 	action.Plan
 
@@ -56,7 +56,7 @@ type Plan struct {
 	holding bool
 }
 
-// Status returns the next status, given what has failed. A pod that may not be taken out of service has its request wait.
+// Status returns the next status, given the failed steps. A request waits if its pod may not be taken out of service.
 func (p Plan) Status(done action.Failures) v1beta1.ContainerRecreateRequestStatus {
 	next := *p.status.DeepCopy()
 	if text := cmp.Or(done.Budget, done.Blocked, done.UpdateError); p.holding && text != "" {
@@ -143,7 +143,7 @@ func (p *pass) expectsSigns() bool {
 	return p.Request.Status.Phase == "" || p.Request.Labels[v1beta1.NodeTypeLabel] != v1beta1.VirtualKubelet
 }
 
-// complete ends the request. What is known of its containers stays.
+// complete ends the request. The facts about its containers stay.
 func (p *pass) complete(message string) {
 	p.plan.status.Phase = v1beta1.RecreateCompleted
 	p.plan.status.CompletionTime = new(metav1.NewTime(p.Now))

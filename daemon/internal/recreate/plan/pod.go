@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// userAgent is under whose name requests hold pods not ready, in the message of condition KruisePodReady.
+// userAgent is the name under which requests hold pods not ready, in the message of condition KruisePodReady.
 const userAgent = "ContainerRecreateRequest"
 
 // key returns the not-ready key of the request.
 func (p *pass) key() string { return p.Request.Namespace + "/" + p.Request.Name }
 
-// hold takes the pod out of service before the first container is stopped, and tells since when its kubelet reports it
-// not ready. The time begins anew if the pod is seen ready before a container is stopped.
+// hold takes the pod out of service before the first container is stopped, and records since when its kubelet reports it
+// not ready. The time begins again if the pod is seen ready before a container is stopped.
 func (p *pass) hold() {
 	s := p.Request.Spec.Strategy
 	if s == nil || s.UnreadyGracePeriodSeconds == nil || p.stopsBegan() {
@@ -39,7 +39,7 @@ func (p *pass) hold() {
 		}
 		gate := podstate.Condition(p.Pod, contract.KruisePodReady)
 		if began && (gate == nil || gate.Status == corev1.ConditionTrue) {
-			return // somebody else has ended the hold
+			return // another client has ended the hold
 		}
 		if left := podstate.UnreadyIn(p.Pod, gate, p.Now); left > 0 {
 			p.plan.RequeueWithin(left)
@@ -97,8 +97,8 @@ func (p *pass) patchPod(c *action.PodChange, step, reason, message string, event
 	return true
 }
 
-// observe records which of the listed containers run anew, and whether they are ready. That they are others
-// than at the time of the request is seen by ID and count, not by the node's time.
+// observe records which of the listed containers run again, and whether they are ready. New runs are
+// recognized by ID and count, not by the node's time.
 func (p *pass) observe() {
 	var snapshot []v1beta1.ContainerStatusSnapshot
 	for i := range p.Request.Spec.Containers {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// defaultGrace is the time for hook and stop of a request that does not say one.
+	// defaultGrace is the time for hook and stop of a request that does not set one.
 	defaultGrace = 30 * time.Second
-	// stopSlack is for the signal after a hook that took all of the grace, and for the kubelet to tell of the end.
+	// stopSlack is for the signal after a hook that took all of the grace, and for the kubelet to report the end.
 	stopSlack = 10 * time.Second
 )
 
-// stopping reports whether a stop that the request has begun goes on in its pod: the pod comes back into service when the
+// stopping reports whether a stop that the request has begun continues in its pod: the pod comes back into service when the
 // pod shows that it has ended, and after the grace at the latest, for an agent that is not there ends nothing.
 func (p *pass) stopping() bool {
 	if p.pod() == nil || !slices.ContainsFunc(p.Request.Status.ContainerRecreateStates, p.stops) {

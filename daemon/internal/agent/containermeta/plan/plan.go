@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// sidecarSetHashAnnotation marks pods with injected sidecars, whoever owns them.
+	// sidecarSetHashAnnotation marks pods with injected sidecars, with any owner.
 	sidecarSetHashAnnotation = "kruise.io/sidecarset-hash"
 
 	// The pause after an environment could not be read grows from try to try.
 	firstEnvPause, maxEnvPause = 3 * time.Second, 10 * time.Minute
-	// toldTries is after how many tries an event tells of an environment that cannot be read: after a minute and a half.
+	// toldTries is the number of tries after which an event reports an environment that cannot be read: a minute and a half.
 	toldTries = 6
 	// The delay of the first stop after a container was found outdated; further stops have an exponential backoff.
 	firstStopDelay, maxStopDelay = 3 * time.Second, 10 * time.Minute
-	// kubeletRestartTime is how long the kubelet may take to restart a container whose image has changed as well, so
+	// kubeletRestartTime is how long the kubelet may take to restart a container if its image has changed as well, so
 	// that there is one restart and not two.
 	kubeletRestartTime = 15 * time.Second
 )
@@ -44,8 +44,8 @@ func NeedsAnnotation(pod *corev1.Pod) bool {
 	return owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/")
 }
 
-// NeedEnv returns the IDs of containers whose environment the plan needs: running ones that are new, or whose
-// environment could not be read before, after a pause.
+// NeedEnv returns the IDs of containers with an environment that the plan needs: new running containers and, after a
+// pause, running containers with an environment that could not be read before.
 func NeedEnv(s Snapshot) []string {
 	if !s.EnvFromMetadata {
 		return nil
@@ -136,7 +136,7 @@ func (p *pass) cannotStart() bool {
 }
 
 // addPatch writes the annotation through the status: the agent may not change pods. The patch is valid for any version
-// of the pod: what its containers were started with does not change.
+// of the pod: the values with which its containers were started do not change.
 func (p *pass) addPatch() {
 	p.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
 		Verb: action.PatchStatus, Object: p.Pod, Reason: "ContainerMetadata", Message: "metadata of the started containers",
@@ -146,7 +146,7 @@ func (p *pass) addPatch() {
 	}}})
 }
 
-// envHash returns the hash of what the container has read of its pod's metadata; 0 while its environment is not known.
+// envHash returns the hash of the pod metadata that the container has read; 0 while its environment is not known.
 func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
 	if inplace.ReadsMetadata(spec) && c.Env == nil {
 		if c.Running {
@@ -190,15 +190,15 @@ func wants(pod *corev1.Pod, entry *inplace.RuntimeContainer) bool {
 	return spec != nil && (inplace.RestartsUnderWay(pod)[entry.Name] == entry.ContainerID || read != 0 && read != inplace.ExpectedEnvHash(spec, pod))
 }
 
-// restart stops a container whose restart is wanted. The pauses between two stops grow from run to run, in case that
-// no run ever reads what the pod says.
+// restart stops a container that needs a restart. The pauses between two stops grow from run to run, in case that
+// no run ever reads the values of the pod.
 func (p *pass) restart(entry *inplace.RuntimeContainer) {
 	spec := specOf(p.Pod, entry.Name)
 	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
 	outdated, found := p.Snapshot.Outdated[entry.Name]
 	switch {
 	case !p.Containers[i].Running || entry.Hashes.ExtractedEnvFromMetadataHash == 0 && found && !wants(p.Pod, entry):
-		if found { // the next run is on its way, or nobody knows yet what it has read
+		if found { // the next run is on its way, or its environment is not known yet
 			p.plan.Outdated[entry.Name] = outdated
 		}
 		return
@@ -280,7 +280,7 @@ func specOf(pod *corev1.Pod, name string) *corev1.Container {
 	return nil
 }
 
-// statuses returns those of containers, and then those of init containers.
+// statuses returns the statuses of containers, and then the statuses of init containers.
 func statuses(pod *corev1.Pod) []*corev1.ContainerStatus {
 	all := make([]*corev1.ContainerStatus, 0, len(pod.Status.ContainerStatuses)+len(pod.Status.InitContainerStatuses))
 	for i := range pod.Status.ContainerStatuses {

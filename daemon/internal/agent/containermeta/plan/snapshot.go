@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
 
-// Snapshot is everything that a plan is made from. Nobody may change it.
+// Snapshot is everything that a plan is made from. It is read-only.
 type Snapshot struct {
 	// Pod is the pod as in the cache.
 	Pod *corev1.Pod
@@ -20,9 +20,9 @@ type Snapshot struct {
 	EnvFromMetadata bool
 	// Outdated are the containers that an earlier plan found to be outdated, by name.
 	Outdated map[string]Outdated
-	// Unread are the containers whose environment an earlier plan found unreadable, by ID.
+	// Unread are the containers with an environment that an earlier plan found unreadable, by ID.
 	Unread map[string]Unread
-	// Refusals are what the server has refused before.
+	// Refusals are the server's earlier refusals.
 	Refusals action.Refusals
 	// Now is the time of the node.
 	Now time.Time
@@ -31,7 +31,7 @@ type Snapshot struct {
 // Container is a container as the runtime has it.
 type Container struct {
 	Name string
-	// ID is that of the pod's status, such as containerd://0a1b.
+	// ID is the container ID in the pod's status, such as containerd://0a1b.
 	ID           string
 	RestartCount int32
 	// Hash is the hash of the spec that the kubelet recorded on the container.
@@ -41,8 +41,8 @@ type Container struct {
 	Env map[string]string
 }
 
-// Outdated is what is remembered of a container whose environment is no longer that of its pod, or whose restart is
-// asked for, for as long as one of its runs after the other is so.
+// Outdated is remembered for a container if its environment differs from the metadata of its pod, or if its restart is
+// asked for, as long as this is true for each of its following runs.
 type Outdated struct {
 	// Since is when that was found out.
 	Since time.Time
@@ -51,24 +51,24 @@ type Outdated struct {
 	Next  time.Time
 }
 
-// Unread is what is remembered of a container whose environment could not be read: some images have no command to print
-// it, and some runtimes do not tell it.
+// Unread is remembered for a container if its environment could not be read: some images have no command to print
+// it, and some runtimes do not report it.
 type Unread struct {
 	// Tries is how often that was tried, and Next when it is tried again.
 	Tries int
 	Next  time.Time
 }
 
-// Plan is what a pass writes and stops: its steps write the annotation.
+// Plan holds the writes and stops of a pass: its steps write the annotation.
 type Plan struct {
 	action.Plan
 	// Annotation is the value that the pod is to have; empty when it has it already.
 	Annotation string
 	// Stop are the IDs of containers to stop, once Reported.
 	Stop []string
-	// Outdated is what to remember until the next plan, once Reported.
+	// Outdated is to be remembered until the next plan, once Reported.
 	Outdated map[string]Outdated
-	// Unread is what to remember until the next plan.
+	// Unread is to be remembered until the next plan.
 	Unread map[string]Unread
 }
 

@@ -111,7 +111,7 @@ func newRequest(id ID, spec *v1beta1.ImageTagSpec, image *v1beta1.ImageSpec) Pul
 }
 
 // dropUnwanted stops or drops pulls of tags that are gone, that have another version now, or that are
-// complete, by the agent or by the manager, whose timeout has passed.
+// complete. The agent completes tags, and so does the manager after a timeout.
 func (p *pass) dropUnwanted() {
 	wanted := make(map[ID]bool, len(p.plan.Requests))
 	for i := range p.plan.Requests {
@@ -154,8 +154,8 @@ func (p *pass) fillSlots() {
 	}
 }
 
-// obstacle returns why no pull begins; empty if one may. An attempt without a runtime would be wasted. What a node under
-// pressure pulls has the kubelet evict pods.
+// obstacle returns why no pull begins; empty if one may. An attempt without a runtime would be wasted. On a node under
+// disk pressure, a pull would make the kubelet evict pods.
 func (p *pass) obstacle() string {
 	if p.NoRuntime == "" && p.Image != nil && p.Image.Annotations[v1beta1.DiskPressureAnnotation] != "" {
 		return MessageDiskPressure
@@ -166,8 +166,8 @@ func (p *pass) obstacle() string {
 // MessageDiskPressure is the message of tags that wait until the node has space.
 const MessageDiskPressure = "the node has condition DiskPressure: pulls begin when it has space"
 
-// namespaces returns for whom images are pulled: the namespace of the first object that wants a tag, empty for one that
-// nobody's name is on.
+// namespaces returns the namespace for which each image is pulled: the namespace of the first object that wants the tag.
+// It leaves out tags without owners.
 func (p *pass) namespaces() map[ID]string {
 	out := make(map[ID]string, len(p.plan.Requests))
 	for i := range p.plan.Requests {

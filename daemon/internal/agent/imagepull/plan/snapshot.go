@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Snapshot is everything that a plan is made from. Nobody may change it.
+// Snapshot is everything that a plan is made from. It is read-only.
 type Snapshot struct {
 	// Image is the node's NodeImage; nil when there is none.
 	Image *v1beta1.NodeImage
@@ -84,7 +84,7 @@ type PullRequest struct {
 	Owners []corev1.ObjectReference
 }
 
-// Plan is what a pass starts, stops and writes.
+// Plan holds the pulls that a pass starts and stops, and the status that it writes.
 type Plan struct {
 	// Requests are all tags that are to be pulled, whether their pull is in memory already or not. New ones come
 	// last in the queue, in this order.
@@ -95,7 +95,7 @@ type Plan struct {
 	Stop, Drop []ID
 	// Status is the status to write; nil when there is no NodeImage.
 	Status *v1beta1.NodeImageStatus
-	// Ended are the pulls whose end Status reports for the first time.
+	// Ended are the pulls with an end that Status reports for the first time.
 	Ended []EndedPull
 	// Unfinished means that tags are left to pull.
 	Unfinished bool

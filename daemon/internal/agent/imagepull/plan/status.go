@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/tally"
 )
 
-const complete = 100 // percent: a runtime tells no other progress
+const complete = 100 // percent: a runtime reports no other progress
 
 // status returns the state of each tag of the spec. States of tags that are not in the spec are removed.
 func (p *pass) status() *v1beta1.NodeImageStatus {
