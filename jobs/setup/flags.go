@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator"
 )
 
-// controllers is the flag that says which controllers run, in the form of kube-controller-manager.
+// controllers is the flag with the controllers that run, in the form of kube-controller-manager.
 type controllers []string
 
 func allControllers() controllers { return controllers{"*"} }

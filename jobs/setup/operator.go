@@ -80,7 +80,7 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.ttl, "default-ttlseconds-for-always-nodeimage", "how long a tag stays in NodeImages after its job has ended, in seconds")
 }
 
-// Cache defines what the operator caches: of Jobs how far those are that AdvancedCronJobs control, and of pods those of
+// Cache defines the objects that the operator caches: how far the Jobs of AdvancedCronJobs are, and the pods of
 // BroadcastJobs.
 func Cache(namespace string) cache.Options {
 	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{

@@ -20,7 +20,8 @@ import (
 type reconciler struct {
 	*base.Controller
 	kind *kind
-	// over is nil where jobs of the kind are cached, otherwise it reports whether they are by now; gate says why not.
+	// over is nil where jobs of the kind are cached, otherwise it reports whether they are by now; gate returns why
+	// not.
 	over func() bool
 	gate *optional.Gate
 }

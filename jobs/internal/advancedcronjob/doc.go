@@ -1,6 +1,7 @@
-// Package advancedcronjob is the controller of AdvancedCronJob. It makes Jobs, BroadcastJobs and ImageListPullJobs when
-// the schedule says so.
+// Package advancedcronjob is the controller of AdvancedCronJob. It makes Jobs, BroadcastJobs and ImageListPullJobs on
+// schedule.
 //
-// Each kind of jobs has a controller of its own, over the AdvancedCronJobs whose template is of that kind: one that the
-// cluster does not serve holds up nobody else. Such a controller says so, and begins when the kind appears.
+// Each kind of jobs has a controller of its own, over the AdvancedCronJobs with a template of that kind: a kind that
+// the cluster does not serve blocks no other kind. The controller of such a kind reports this, and begins when the kind
+// appears.
 package advancedcronjob

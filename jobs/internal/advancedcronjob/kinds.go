@@ -25,7 +25,7 @@ type kind struct {
 	object client.Object
 	// children reads the jobs that an AdvancedCronJob controls.
 	children func(context.Context, *fastclient.Reader, *v1beta1.AdvancedCronJob) ([]plan.Child, error)
-	// child says what is known of a job.
+	// child returns the plan's view of a job.
 	child func(client.Object) plan.Child
 	// optional is the kind, which the cluster may not serve.
 	optional optional.Kind
@@ -109,8 +109,8 @@ func fromImageListPullJob(job *v1beta1.ImageListPullJob) plan.Child {
 	return c
 }
 
-// Jobs returns the settings of the cache of Jobs. It keeps what is read: the metadata of those that an AdvancedCronJob
-// controls, and how far they are; of others only what names them.
+// Jobs returns the settings of the cache of Jobs. It keeps the fields that are read: the metadata of Jobs that an
+// AdvancedCronJob controls, and how far they are; of other Jobs only the fields that name them.
 func Jobs() cache.ByObject {
 	return cache.ByObject{Transform: func(object any) (any, error) {
 		job, ok := object.(*batchv1.Job)

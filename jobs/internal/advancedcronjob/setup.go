@@ -27,7 +27,7 @@ const workers = 3
 // Options change how the controller works.
 type Options struct {
 	base.Settings
-	// Clock tells the time and ticks while a kind is missing; nil for the real one.
+	// Clock gives the time and ticks while a kind is missing; nil for the real one.
 	Clock clock.WithTicker
 }
 
@@ -59,7 +59,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, discovery 
 	})
 }
 
-// start adds the controller of a kind of jobs: events of an AdvancedCronJob wake it, and those of its jobs that tell
+// start adds the controller of a kind of jobs: events of an AdvancedCronJob wake it, and events of its jobs that show
 // how far they are.
 func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), k.object); err != nil {
@@ -78,7 +78,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 	})
 }
 
-// wait adds the controller that says why no jobs of a kind are made.
+// wait adds the controller that reports why no jobs of a kind are made.
 func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, g *optional.Gate, over func() bool) error {
 	name := k.controller() + "-waiting"
 	b, err := newBase(ctx, mgr, o, name, map[client.Object]cache.ByObject{})

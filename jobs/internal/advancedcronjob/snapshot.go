@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
 )
 
-// snapshot reads what concerns one AdvancedCronJob.
+// snapshot reads the objects of one AdvancedCronJob.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	s := plan.Snapshot{Now: r.Clock.Now()}
 	if r.over != nil {

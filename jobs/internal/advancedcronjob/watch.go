@@ -17,7 +17,7 @@ func (k *kind) crons() predicate.Predicate {
 	})
 }
 
-// progress selects the events of jobs that change what is planned: jobs come, go, start, end, or are given away.
+// progress selects the events of jobs that change the plan: jobs come, go, start, end, or are given away.
 func (k *kind) progress() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := k.child(e.ObjectOld), k.child(e.ObjectNew)

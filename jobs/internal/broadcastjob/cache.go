@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/plan"
 )
 
-// Pods returns the settings of a cache of the pods of BroadcastJobs, trimmed to what plans read.
+// Pods returns the settings of a cache of the pods of BroadcastJobs, trimmed to the fields that plans read.
 func Pods() cache.ByObject {
 	return cache.ByObject{Label: fastclient.WithLabel(v1beta1.BroadcastJobUIDLabel), Transform: trimPod}
 }
@@ -69,7 +69,7 @@ func trimEnd(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTermina
 	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: plan.Shorten(end.Message), FinishedAt: end.FinishedAt}
 }
 
-// trimConditions keeps what rules of podFailurePolicy read, of pods that have failed.
+// trimConditions keeps the fields that rules of podFailurePolicy read, of pods that have failed.
 func trimConditions(st *corev1.PodStatus) []corev1.PodCondition {
 	if st.Phase != corev1.PodFailed {
 		return nil

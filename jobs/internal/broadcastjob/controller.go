@@ -43,8 +43,8 @@ type Options struct {
 	Bind bool
 }
 
-// SetUp adds the controller to the manager: events of a job wake it, those of its pods, and those of nodes that become
-// something else to it.
+// SetUp adds the controller to the manager: it reconciles a job after events of the job, of its pods, and of nodes with
+// a changed verdict for it.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}); err != nil {
 		return err

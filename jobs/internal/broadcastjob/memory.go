@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// eligible remembers what nodes are to jobs, so that an event of one node costs the evaluation of one node. It is safe for
-// concurrent use.
+// eligible remembers the verdicts of jobs on nodes, so that an event of one node costs the evaluation of one node. It
+// is safe for concurrent use.
 type eligible struct {
 	verdicts eligibility.Memory
 	jobs     memory.Objects[struct{}] // that have verdicts

@@ -44,7 +44,7 @@ func podEvents() handler.EventHandler {
 	}
 }
 
-// podChanged reports whether two versions of a trimmed pod differ in what plans read.
+// podChanged reports whether two versions of a trimmed pod differ in the fields that plans read.
 func podChanged(old, now *corev1.Pod) bool {
 	return (old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences) ||

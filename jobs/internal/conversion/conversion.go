@@ -46,8 +46,8 @@ func ImageListPullJobs() admission.Kind[*v1beta1.ImageListPullJob] {
 		admission.Spoke[v1beta1.ImageListPullJob](v1alpha1.GroupVersion.Version, typed[*v1beta1.ImageListPullJob, *v1alpha1.ImageListPullJob](carry, carry)))
 }
 
-// Convert returns the JSON of an object of one of the kinds in the wanted apiVersion. What means the same in both
-// versions is carried over as it was written, the templates above all.
+// Convert returns the JSON of an object of one of the kinds in the wanted apiVersion. Fields with the same meaning in
+// both versions are carried over as they were written, the templates above all.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
 	var sent metav1.TypeMeta
 	if err := json.Unmarshal(raw, &sent); err != nil {
@@ -81,7 +81,7 @@ func cronJobToHub(src conversion.Object) (conversion.Object, error) {
 	}
 	conversion.RemoveAnnotationFrom(dst, v1beta1.TemplateAnnotation)
 	var template any
-	_ = utiljson.Unmarshal([]byte(text), &template) // what cannot be read counts as absent
+	_ = utiljson.Unmarshal([]byte(text), &template) // an unreadable template counts as absent
 	if isReplaced(src) || template == nil {
 		return dst, nil
 	}
@@ -108,7 +108,8 @@ func cronJobFromHub(src conversion.Object) (conversion.Object, error) {
 	return dst, conversion.PutAnnotationIn(dst, v1beta1.TemplateAnnotation, template)
 }
 
-// setTemplate takes the image list template from other, or removes it if it is not there. It copies what it changes.
+// setTemplate takes the image list template from other, or removes it if it is not there. It replaces the
+// spec by a changed copy.
 func setTemplate(object, other conversion.Object) {
 	template := conversion.WithMembers(conversion.Member(object, "spec", "template"), other, imageListTemplate)
 	object["spec"] = conversion.WithMembers(conversion.Member(object, "spec"), conversion.Object{"template": template}, "template")
@@ -122,7 +123,7 @@ func typed[H, S runtime.Object](toHub, fromHub func(conversion.Object) (conversi
 	}
 }
 
-// fill fills dst but for apiVersion and kind, which are those of the source.
+// fill fills dst, except for apiVersion and kind, which are left empty.
 func fill(src, dst runtime.Object, convert func(conversion.Object) (conversion.Object, error)) error {
 	err := conversion.ViaJSON(src, dst, convert)
 	dst.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

@@ -2,6 +2,7 @@
 // v1alpha1 and the hub version v1beta1.
 //
 // Decoded JSON goes in and comes out. Three kinds are the same in both versions, and of AdvancedCronJob one field
-// differs, which v1alpha1 keeps in an annotation. Nothing is lost either way, and no conversion fails for what an object
-// says: the object would be missing in every list. It reads no cluster, and it never changes its argument.
+// differs, which v1alpha1 keeps in an annotation. Nothing is lost either way, and no conversion fails because of the
+// content of an object: the object would be missing in every list. It reads no cluster, and it never changes its
+// argument.
 package conversion

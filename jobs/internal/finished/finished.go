@@ -1,5 +1,5 @@
-// Package finished has the rules that jobs of every kind follow once they have ended. What a job looks like goes in, and comes
-// out as a step of its plan.
+// Package finished has the rules that jobs of every kind follow once they have ended. The state of a job goes in, and a
+// step of its plan comes out.
 package finished
 
 import (
@@ -24,8 +24,8 @@ func Expire(p *action.Plan, job action.Object, completion *metav1.Time, ttl *int
 	}}})
 }
 
-// EditedLate reports whether the status is to follow an edit that changes nothing any more: its observed generation tells
-// that it has been seen. Statuses of OpenKruise have none.
+// EditedLate reports whether the status is to follow an edit that changes nothing any more: its observed generation
+// shows that the edit was seen. Statuses of OpenKruise have none.
 func EditedLate(p *action.Plan, job action.Object, observed int64) bool {
 	return len(p.Steps) == 0 && observed != 0 && observed != job.GetGeneration()
 }

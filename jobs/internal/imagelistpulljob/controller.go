@@ -30,8 +30,8 @@ const workers = 3
 // reconciler reconciles ImageListPullJobs. It holds no state that the cluster does not hold.
 type reconciler struct{ *base.Controller }
 
-// SetUp adds the controller to the manager: events of a job wake it, and those of its ImagePullJobs that change what it
-// tells. The index of owners of ImagePullJobs must have been added.
+// SetUp adds the controller to the manager: events of a job wake it, and events of its ImagePullJobs that change the
+// job's status. The index of owners of ImagePullJobs must have been added.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o, Controller: ControllerName, EventSource: "imagelistpulljob-controller",

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
-// reconciler reconciles ImagePullJobs. It holds no state that the cluster does not hold; what it remembers only saves
+// reconciler reconciles ImagePullJobs. It holds no state that the cluster does not hold; its memory only saves
 // requests.
 type reconciler struct {
 	*base.Controller

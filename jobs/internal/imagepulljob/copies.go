@@ -30,10 +30,10 @@ import (
 const releaseTime = time.Second
 
 // copyReconciler takes jobs out of the copies of secrets that they have used, if they went without doing so themselves:
-// somebody has removed their finalizers, for instance to end a namespace while no operator ran.
+// a client has removed their finalizers, for instance to end a namespace while no operator ran.
 type copyReconciler struct{ *base.Controller }
 
-// setUpCopies adds the controller of copies to the manager, whose cache must hold them.
+// setUpCopies adds the controller of copies to the manager. The manager's cache must hold the copies.
 func setUpCopies(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName + "-copies", EventSource: "imagepulljob-controller",

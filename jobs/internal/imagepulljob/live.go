@@ -23,7 +23,8 @@ import (
 const (
 	// podRecheck is how often the pods of a job with a podSelector are listed.
 	podRecheck = 10 * time.Second
-	// podAge and secretAge are how long answers of the server are used. They are a little less than what passes ask for.
+	// podAge and secretAge are how long answers of the server are used. They are a little less than the interval of
+	// passes.
 	podAge    = podRecheck - 2*time.Second
 	secretAge = plan.SecretRecheck - time.Second
 )
@@ -69,7 +70,8 @@ func (a *answers[K, V]) get(key K, ask func() (V, error)) (V, error) {
 	return value, nil
 }
 
-// sources reads pull secrets by their names. The manager may get secrets, not list them, so nothing tells it of changes.
+// sources reads pull secrets by their names. The manager may get secrets, not list them, so it sees no events of
+// changes.
 type sources struct {
 	live      client.Reader
 	namespace string // of the copies

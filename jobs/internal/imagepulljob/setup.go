@@ -94,7 +94,7 @@ func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
 	})
 }
 
-// wait adds the controller that says why nothing is pulled.
+// wait adds the controller that reports why nothing is pulled.
 func wait(ctx context.Context, mgr ctrl.Manager, o Options, why func() plan.Obstacle, over func() bool) error {
 	b, err := base.New(ctx, mgr, base.Options{
 		Settings: o.Settings, Controller: ControllerName + "-waiting", EventSource: "imagepulljob-controller",
@@ -109,8 +109,8 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, why func() plan.Obst
 		Complete(&waiting{Controller: b, why: why, over: over})
 }
 
-// start adds the controller: events of a job wake it, those of NodeImages that concern it, and those of copies of its
-// secrets. While the manager may not copy secrets, over reports whether it may by now; afterwards it is nil.
+// start adds the controller: events of a job wake it, and events of NodeImages and of copies of secrets that concern
+// the job. While the manager may not copy secrets, over reports whether it may by now; afterwards it is nil.
 func start(ctx context.Context, mgr ctrl.Manager, o Options, v *vault, over func() bool) error {
 	name, kinds := ControllerName, map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &nodeimage.NodeImage{}: {}}
 	if over == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
-// snapshot reads what concerns one job.
+// snapshot reads the objects of one job.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	s := plan.Snapshot{TTL: r.ttl, Now: r.Clock.Now()}
 	var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 )
 
-// syncPatience is how long the start waits for the cache of copies. Later looks go on waiting.
+// syncPatience is how long the start waits for the cache of copies. Later looks continue to wait.
 const syncPatience = 10 * time.Second
 
 // vault is the namespace of the copies of pull secrets, with a cache of its own. Another module grants the rights to it:
@@ -25,7 +25,7 @@ type vault struct {
 	cache     cache.Cache // of open; nil before
 }
 
-// rights are what the manager needs to do with secrets in the namespace of the copies.
+// rights are the permissions that the manager needs for secrets in the namespace of the copies.
 func rights(namespace string) optional.Rights {
 	return optional.Rights{Namespace: namespace, Resource: "secrets", Verbs: []string{"list", "watch", "create", "patch", "delete"}}
 }
@@ -54,12 +54,12 @@ func (v *vault) open(process, ctx context.Context, mgr ctrl.Manager) (bool, erro
 	return optional.SyncWithin(ctx, syncPatience, v.cache, &corev1.Secret{})
 }
 
-// with returns the manager with a cache that reads secrets from that of the vault.
+// with returns the manager with a cache that reads secrets from the vault's cache.
 func (v *vault) with(mgr ctrl.Manager) ctrl.Manager {
 	return optional.WithCache(mgr, besideCopies{Cache: mgr.GetCache(), copies: v.cache})
 }
 
-// besideCopies is a cache with that of the copies beside it.
+// besideCopies is a cache that reads secrets from the cache of copies.
 type besideCopies struct {
 	cache.Cache
 	copies cache.Cache

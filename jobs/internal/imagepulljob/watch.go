@@ -110,8 +110,8 @@ func sourceKey(secret types.NamespacedName) string { return "of " + secret.Strin
 
 func userKey(job string) string { return "for " + job }
 
-// nodeImages wakes jobs for events of NodeImages: those of an image for what happens to it, those that select the node
-// when it comes, goes or gets other labels.
+// nodeImages wakes jobs for events of NodeImages: the jobs of an image for changes of that image, and the jobs that
+// select the node when it comes, goes or gets other labels.
 func (r *reconciler) nodeImages() handler.EventHandler {
 	wake := func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request], image string, concerns func(*v1beta1.ImagePullJob) bool) {
 		jobs, err := fastclient.ByIndex[v1beta1.ImagePullJob](ctx, r.Reader, "", imageIndex, image)
@@ -169,8 +169,8 @@ func selects(job *v1beta1.ImagePullJob, node string, labels map[string]string) b
 	return err == nil && matches(labels)
 }
 
-// changes returns the keys in imageIndex of what differs: of an image as the node is asked for it, and of each tag of
-// which the node tells something else.
+// changes returns the keys in imageIndex of the differences: of an image with a changed request to the node, and of
+// each tag for which the node reports another state.
 func changes(before, after *nodeimage.NodeImage) []string {
 	keys := map[string]bool{}
 	for _, o := range []*nodeimage.NodeImage{before, after} {
@@ -191,7 +191,7 @@ func changes(before, after *nodeimage.NodeImage) []string {
 	return slices.Collect(maps.Keys(keys))
 }
 
-// told returns what a node tells of the tags of an image.
+// told returns the states that a node reports for the tags of an image.
 func told(o *nodeimage.NodeImage, image string) map[string]*nodeimage.ImageTagStatus {
 	tags := o.Status.ImageStatuses[image].Tags
 	states := make(map[string]*nodeimage.ImageTagStatus, len(tags))

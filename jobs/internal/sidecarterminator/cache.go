@@ -30,8 +30,8 @@ func withOwnCache(ctx context.Context, mgr ctrl.Manager, namespace string) (ctrl
 }
 
 // Pods returns the settings of the cache of pods, of one namespace or of all when it is empty. No selector finds marks
-// in the environment of containers, but the server leaves out all pods that run for ever, and those that have not
-// begun: of services and agents nothing is sent. Of the others, pods without sidecars are kept as their names.
+// in the environment of containers, but the server leaves out all pods that are always restarted, and pods that have
+// not begun: of services and agents nothing is sent. Of the others, pods without sidecars are kept as their names.
 func Pods(namespace string) cache.ByObject {
 	selectors := []fields.Selector{
 		fields.OneTermNotEqualSelector("spec.restartPolicy", string(corev1.RestartPolicyAlways)),
@@ -43,8 +43,8 @@ func Pods(namespace string) cache.ByObject {
 	return cache.ByObject{Field: fields.AndSelectors(selectors...), Transform: Trim}
 }
 
-// Trim keeps of a pod with sidecars what fastclient.TrimPod does, its restart policy and its grace period. Of other
-// pods it keeps which one it is.
+// Trim keeps of a pod with sidecars the fields that fastclient.TrimPod keeps, its restart policy and its grace period.
+// Of other pods it keeps the fields that identify them.
 func Trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -64,7 +64,7 @@ func Trim(object any) (any, error) {
 }
 
 // nodes returns the settings of the cache of nodes. It holds all of them, even if the operator is restricted to a
-// namespace, and of each what kind of node it is.
+// namespace, and of each its kind of node.
 func nodes() cache.ByObject {
 	return cache.ByObject{Field: fields.Everything(), Transform: func(object any) (any, error) {
 		node, ok := object.(*corev1.Node)

@@ -44,8 +44,8 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 	return base.Pass{Object: snap.Pod, Plan: todo}, nil
 }
 
-// snapshot reads what the plan for one pod needs. Its error satisfies IsNotFound only when the pod is gone, or has no
-// sidecars.
+// snapshot reads the objects that the plan for one pod needs. Its error satisfies IsNotFound only when the pod is gone,
+// or has no sidecars.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
 	pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 )
 
-// told is what was told about pods, so that each thing is told once. A process that starts anew tells it again.
+// told has the notices sent about pods, so that each notice is sent once. A process that starts again sends it again.
 type told struct {
 	pods memory.Objects[map[sentence]bool]
 }
 
 type sentence struct{ reason, note string }
 
-// before reports whether the notice was told about the pod before, and remembers that it is now.
+// before reports whether the notice about the pod was sent before, and remembers it from now on.
 func (m *told) before(pod *corev1.Pod, n action.Notice) bool {
 	what, before := sentence{n.Reason, n.Note}, false
 	m.pods.Change(memory.KeyOf(pod), func(said map[sentence]bool) (map[sentence]bool, bool) {

@@ -27,7 +27,7 @@ const ControllerName = "sidecarterminator"
 const (
 	// workers is how many pods are reconciled at a time by default.
 	workers = 3
-	// syncPatience is how long the start waits for the cache of requests. Later looks go on waiting.
+	// syncPatience is how long the start waits for the cache of requests. Later looks continue to wait.
 	syncPatience = 10 * time.Second
 )
 
@@ -39,7 +39,7 @@ func requests() optional.Kind {
 	}
 }
 
-// rights are what the operator needs to do with requests.
+// rights are the permissions that the operator needs for requests.
 func rights(namespace string) optional.Rights {
 	return optional.Rights{
 		Namespace: namespace, Group: contract.AppsGroup, Resource: requests().Resource, Verbs: []string{"list", "watch", "create", "delete"},
@@ -74,8 +74,8 @@ func ready(ctx context.Context, mgr ctrl.Manager, discovery optional.Discovery, 
 	return optional.SyncWithin(ctx, syncPatience, mgr.GetCache(), &daemon.ContainerRecreateRequest{})
 }
 
-// start adds the controller: events of pods whose main containers have ended wake it, and those of the requests for
-// them.
+// start adds the controller: events of pods with main containers that have ended wake it, and events of the requests
+// for them.
 func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, served bool, over func() bool) error {
 	name := ControllerName
 	if !served {

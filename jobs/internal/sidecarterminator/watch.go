@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator/plan"
 )
 
-// concerns selects pods whose sidecars are to be stopped, and the end of pods with sidecars.
+// concerns selects pods with sidecars that are to be stopped, and the end of pods with sidecars.
 func concerns() predicate.Predicate {
 	p := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		pod, ok := o.(*corev1.Pod)

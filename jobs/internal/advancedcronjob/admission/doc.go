@@ -1,5 +1,5 @@
-// Package admission says what AdvancedCronJobs may look like: their defaults, and what is refused.
+// Package admission has the defaults and the validation of AdvancedCronJobs.
 //
-// The rules are pure but for those of Jobs and of pods, about which the cluster itself is asked by dry runs. Templates
-// are stored as they were written: what they lack is read when two of them are compared.
+// The rules are pure, except for the rules of Jobs and of pods: dry runs ask the cluster itself about these. Templates
+// are stored as they were written: absent fields are filled in when two templates are compared.
 package admission

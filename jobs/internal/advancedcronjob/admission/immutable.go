@@ -80,7 +80,7 @@ func withJobDefaults(t *batchv1.JobTemplateSpec) *batchv1.JobTemplateSpec {
 	return template
 }
 
-// withBroadcastDefaults returns the template with the defaults that its jobs get, but for those of the cluster.
+// withBroadcastDefaults returns the template with the defaults that its jobs get, except for the cluster's defaults.
 func withBroadcastDefaults(t *v1beta1.BroadcastJobTemplateSpec) *v1beta1.BroadcastJobTemplateSpec {
 	template := t.DeepCopy()
 	broadcastadmission.DefaultSpec(&template.Spec)

@@ -25,17 +25,17 @@ const (
 	dryRunName = "flotilla-dry-run-"
 )
 
-// Jobs asks the cluster about templates of Jobs by dry runs, so that the rules and the defaults are those of its own
-// version.
+// Jobs asks the cluster about templates of Jobs by dry runs, so that the rules and the defaults are from the cluster's
+// own version.
 type Jobs struct {
-	// Client asks, and Limit says how often.
+	// Client sends the dry runs, and Limit bounds how often.
 	Client client.Client
 	Limit  *rate.Limiter
 }
 
-// Check returns the template with the cluster's defaults, nil if they are unknown, or what the cluster finds wrong with
-// it, with paths below at. What quotas, policies and webhooks say of the Job is not asked for: they judge the jobs that
-// are made. The error carries an API status and means that the cluster did not answer.
+// Check returns the template with the cluster's defaults, nil if they are unknown, or the errors that the cluster finds
+// in it, with paths below at. Rejections by quotas, policies and webhooks are ignored: they apply to the jobs that are
+// made. The error carries an API status and means that the cluster did not answer.
 func (j Jobs) Check(ctx context.Context, namespace string, template *batchv1.JobTemplateSpec, at *field.Path) (*batchv1.JobTemplateSpec, field.ErrorList, error) {
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
@@ -58,7 +58,8 @@ func (j Jobs) Check(ctx context.Context, namespace string, template *batchv1.Job
 	return nil, nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the API server could not validate the job template; retry: %v", err))
 }
 
-// withoutIdentity returns the template of a Job without what the server made up for this one.
+// withoutIdentity returns the template of a Job without the labels and the selector that the server generated for this
+// Job.
 func withoutIdentity(job *batchv1.Job) *batchv1.JobTemplateSpec {
 	template := &batchv1.JobTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: job.Labels, Annotations: job.Annotations}, Spec: job.Spec}
 	made := []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name"}

@@ -23,9 +23,9 @@ const (
 	longestDeadline = 24 * 3600
 )
 
-// Validate returns what is wrong with an AdvancedCronJob, but for what the cluster knows about Jobs and pods, and for
-// fields that never change. Old is the stored one, nil on create: what is wrong with it, too, does not prevent other
-// changes, but for a time zone that is not known: no job would ever be made.
+// Validate returns the errors in an AdvancedCronJob, except for the rules of Jobs and pods, which the cluster knows,
+// and for fields that never change. Old is the stored one, nil on create: errors that old has, too, do not prevent
+// other changes, except for an unknown time zone: no job would ever be made.
 func Validate(cron, old *v1beta1.AdvancedCronJob) field.ErrorList {
 	if old == nil {
 		return append(validateName(cron.Name, field.NewPath("metadata", "name")), ValidateSpec(&cron.Spec, field.NewPath("spec"))...)
@@ -46,7 +46,7 @@ func validateName(name string, at *field.Path) field.ErrorList {
 	return broadcastadmission.ValidateName(name, at)
 }
 
-// ValidateSpec returns what is wrong with a spec, with the exceptions of Validate.
+// ValidateSpec returns the errors in a spec, with the exceptions of Validate.
 func ValidateSpec(spec *v1beta1.AdvancedCronJobSpec, at *field.Path) field.ErrorList {
 	errs := validateSchedule(spec, at)
 	if s := spec.StartingDeadlineSeconds; s != nil && *s < 0 {
@@ -106,7 +106,7 @@ func validateKind(t *v1beta1.CronJobTemplate, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateImageList wants jobs that end and whose history is that of the AdvancedCronJob.
+// validateImageList requires jobs that end and that leave their history to the AdvancedCronJob.
 func validateImageList(spec *v1beta1.AdvancedCronJobSpec, at *field.Path) field.ErrorList {
 	t := spec.Template.ImageListPullJobTemplate
 	if t == nil {

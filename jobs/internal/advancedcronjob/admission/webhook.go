@@ -16,7 +16,7 @@ import (
 
 // Rules are those that need answers of the cluster.
 type Rules struct {
-	// Pods validates pod templates, and Jobs those of Jobs.
+	// Pods validates pod templates, and Jobs validates templates of Jobs.
 	Pods podtemplate.Validator
 	Jobs Jobs
 }
@@ -37,7 +37,7 @@ func NewWebhook(rules Rules) admission.Webhook[*v1beta1.AdvancedCronJob] {
 	}
 }
 
-// endless warns of jobs that do not end: another one is made beside each, or none ever again.
+// endless warns of jobs that do not end: each run adds another job, or no run ever follows.
 func endless(cron *v1beta1.AdvancedCronJob) []string {
 	t := cron.Spec.Template.BroadcastJobTemplate
 	if t == nil || t.Spec.CompletionPolicy.Type != v1beta1.CompletionNever {
@@ -68,8 +68,8 @@ func (r Rules) template(ctx context.Context, req admission.Request[*v1beta1.Adva
 	return nil, nil
 }
 
-// change refuses that the template of a stored AdvancedCronJob becomes another one. What the cluster and OpenKruise
-// have filled in is no difference. Lists of images may change.
+// change refuses another template for a stored AdvancedCronJob. Fields that the cluster and OpenKruise have filled in
+// are no difference. Lists of images may change.
 func (r Rules) change(ctx context.Context, req admission.Request[*v1beta1.AdvancedCronJob]) (field.ErrorList, error) {
 	at := field.NewPath("spec", "template")
 	before, after := &req.Old.Spec.Template, &req.New.Spec.Template

@@ -23,7 +23,7 @@ import (
 // time.
 const tokenLength = 9
 
-// run is what a job is made for: a time of the schedule, or a token that asks for one at once.
+// run is the reason for a job: a time of the schedule, or a token that asks for a job at once.
 type run struct {
 	at    time.Time
 	token string
@@ -97,7 +97,7 @@ func (r run) meta(cron *v1beta1.AdvancedCronJob, template *metav1.ObjectMeta) me
 	}
 }
 
-// scheduledAt returns the time that a job was made for; zero if it was made for none, or does not say.
+// scheduledAt returns the time that a job was made for; zero if it was made for none, or does not name it.
 func scheduledAt(o action.Object) time.Time {
 	at, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1beta1.ScheduledAtAnnotation])
 	if err != nil {
@@ -106,7 +106,7 @@ func scheduledAt(o action.Object) time.Time {
 	return at
 }
 
-// observe brings the status up to what the jobs tell.
+// observe brings the status up to the state of the jobs.
 func (p *pass) observe() {
 	children := slices.Clone(p.Children)
 	slices.SortFunc(children, func(a, b Child) int {
@@ -134,7 +134,7 @@ func (p *pass) observe() {
 	p.tellLastRun()
 }
 
-// readable tells the log of a job whose time cannot be read: it counts for no run.
+// readable logs that the time of a job cannot be read: the job counts for no run.
 func (p *pass) readable(child *Child) {
 	if text := child.Object.GetAnnotations()[v1beta1.ScheduledAtAnnotation]; text != "" && scheduledAt(child.Object).IsZero() {
 		p.plan.Wait(WaitUnknownRun, child.Object.GetName(), "annotation %s is %q: it must be an RFC 3339 time", v1beta1.ScheduledAtAnnotation, text)

@@ -55,8 +55,8 @@ func (p *pass) due() *run {
 	return &run{at: last}
 }
 
-// takenOver reports whether the stored status is that of OpenKruise, which forgets what it has made as soon as no job
-// is left.
+// takenOver reports whether OpenKruise wrote the stored status: OpenKruise forgets the jobs it has made as soon as no
+// job is left.
 func (p *pass) takenOver() bool {
 	return p.Cron.Status.ObservedGeneration == 0 && p.Cron.Status.Type != ""
 }
@@ -68,7 +68,7 @@ func (p *pass) missUntil(end time.Time) {
 	}
 }
 
-// cause is why runs were missed: what the status says of the time when they were due, or what is in the way now.
+// cause is why runs were missed: the reason in the status for the time when they were due, or the present obstacle.
 func (p *pass) cause(otherwise string) string {
 	before := meta.FindStatusCondition(p.Cron.Status.Conditions, v1beta1.CronJobScheduling)
 	switch {
@@ -80,7 +80,7 @@ func (p *pass) cause(otherwise string) string {
 	return otherwise
 }
 
-// miss notes n runs, the last of which was due at a time. What was missed in a row for the same reason is one entry.
+// miss notes n runs, the last of which was due at a time. Runs missed in a row for the same reason are one entry.
 func (p *pass) miss(at time.Time, n int, reason string) {
 	entry := v1beta1.MissedRun{ScheduledAt: metav1.NewTime(at), Count: int32(n), Reason: reason}
 	all := p.status.MissedRuns

@@ -57,8 +57,8 @@ func (p *pass) surplus(state State, keep int) (drop []action.Action) {
 	return drop
 }
 
-// recorded reports whether the status, as it is stored, tells that the run of a job was made. Until it does, the job is
-// all that does.
+// recorded reports whether the status, as it is stored, shows that the run of a job was made. Until it does, only the
+// job shows it.
 func (p *pass) recorded(child *Child) bool {
 	stored := &p.Cron.Status
 	if token := child.Object.GetAnnotations()[v1beta1.RunNowAnnotation]; token != "" && token == p.Cron.Annotations[v1beta1.RunNowAnnotation] && token != stored.LastRunNow {

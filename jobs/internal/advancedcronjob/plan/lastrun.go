@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// tellLastRun says whether the run that ended last has succeeded. Jobs that have ended may be gone, so the condition stays
-// as it is until a job or status.lastSuccessfulTime tells of a later end.
+// tellLastRun sets the condition that shows whether the run that ended last has succeeded. Jobs that have ended may be
+// gone, so the condition stays as it is until a job or status.lastSuccessfulTime shows a later end.
 func (p *pass) tellLastRun() {
 	var last *Child
 	for i := range p.Children {

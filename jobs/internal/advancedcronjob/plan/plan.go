@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/schedule"
 )
 
-// Plan is what one pass over an AdvancedCronJob wants.
+// Plan is the result of one pass over an AdvancedCronJob.
 type Plan struct {
 	action.Plan
 	// Err is why the spec cannot be followed.
@@ -124,8 +124,8 @@ func (p *pass) begin(r run) {
 	p.plan.Add(action.Step{Name: "create", Actions: []action.Action{p.create(r)}})
 }
 
-// replace deletes the jobs that run, once the status tells of their runs, and reports whether there were any: the next
-// job is made by a later pass, which sees that they go.
+// replace deletes the jobs that run, once the status records their runs, and reports whether there were any: a later
+// pass, which sees that they go, makes the next job.
 func (p *pass) replace(active []*Child) (found bool) {
 	var drop []action.Action
 	for _, child := range active {
@@ -181,7 +181,7 @@ func (p *pass) notice(kind, reason, note string) {
 	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: kind, Reason: reason, Note: note, WithStatus: true})
 }
 
-// Status returns the next status, given the jobs that the plan has made and what has failed; nil leaves it as it is.
+// Status returns the next status, given the jobs that the plan has made and the failed actions; nil leaves it as it is.
 func (p *Plan) Status(made []Child, done action.Failures) *v1beta1.AdvancedCronJobStatus {
 	if p.status == nil {
 		return nil

@@ -18,7 +18,7 @@ type Snapshot struct {
 	NotServed bool
 	// Forbidden is true while the operator lacks the permission to read that kind. Then no children are known either.
 	Forbidden bool
-	// Refusals are what the server has refused before.
+	// Refusals are the writes that the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the pass.
 	Now time.Time
@@ -41,6 +41,6 @@ type Child struct {
 	Kind, APIVersion string
 	// State is how far it is. A job that is being deleted and has not ended is active.
 	State State
-	// Started and Ended are when it started and ended; zero if it has not, or does not say.
+	// Started and Ended are when it started and ended; zero if it has not, or if the time is absent.
 	Started, Ended time.Time
 }

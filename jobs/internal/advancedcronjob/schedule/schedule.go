@@ -10,7 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// MaxCounted is how many runs are counted. More are too many to tell apart.
+// MaxCounted is how many runs are counted. More are reported as too many.
 const MaxCounted = 100
 
 // Errors of schedules that cannot be followed.
@@ -31,7 +31,7 @@ type Schedule struct {
 }
 
 // Parse reads a schedule: five fields, or a descriptor such as @daily or @every 1h, with TZ=ZONE or CRON_TZ=ZONE before
-// it or not. The time zone is an IANA name; where the schedule has none either, it is that of the process.
+// it or not. The time zone is an IANA name; where the schedule has none either, the time zone of the process applies.
 func Parse(text string, timeZone *string) (Schedule, error) {
 	s := Schedule{zone: time.Local}
 	rest, name, named := cutZone(text)
@@ -77,7 +77,7 @@ func NamesZone(text string) bool {
 	return named
 }
 
-// cutZone splits a schedule into what follows the time zone, and that zone.
+// cutZone splits a schedule into the text after the time zone, and that zone.
 func cutZone(text string) (rest, zone string, named bool) {
 	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
 		if after, ok := strings.CutPrefix(text, prefix); ok {

@@ -12,8 +12,8 @@ import (
 // Default sets absent fields to their defaults. It is idempotent.
 func Default(job *v1beta1.BroadcastJob) { DefaultSpec(&job.Spec) }
 
-// DefaultSpec sets absent fields of a spec to their defaults. The pod template stays as it was written: what it lacks is
-// read when a pod is made.
+// DefaultSpec sets absent fields of a spec to their defaults. The pod template stays as it was written: its absent
+// fields get their defaults when a pod is made.
 func DefaultSpec(spec *v1beta1.BroadcastJobSpec) {
 	if spec.Parallelism == nil {
 		spec.Parallelism = new(intstr.FromInt32(math.MaxInt32)) // all nodes at a time

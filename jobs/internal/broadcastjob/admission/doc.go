@@ -1,3 +1,3 @@
-// Package admission says what BroadcastJobs may look like: their defaults, and what is refused. All but the webhook,
-// which asks the cluster about pod templates, is pure.
+// Package admission has the defaults and the validation of BroadcastJobs. All but the webhook, which asks the cluster
+// about pod templates, is pure.
 package admission

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// Bounds of a policy: those of a Job.
+// Bounds of a policy: the same as for a Job.
 const (
 	maxRules, maxPatterns, maxExitCodes = 20, 20, 255
 )

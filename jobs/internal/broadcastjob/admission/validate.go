@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// Validate returns what is wrong with a job, but for the rules of pods, which the cluster knows. Old is the stored one,
-// nil on create. What is wrong with that one, too, does not prevent other changes.
+// Validate returns the errors in a job, except for the rules of pods, which the cluster knows. Old is the stored one,
+// nil on create. Errors that old has, too, do not prevent other changes.
 func Validate(job, old *v1beta1.BroadcastJob) field.ErrorList {
 	if old != nil && equality.Semantic.DeepEqual(job.Spec, old.Spec) {
 		return nil
@@ -29,11 +29,11 @@ func Validate(job, old *v1beta1.BroadcastJob) field.ErrorList {
 	return validation.WithoutStored(errs, ValidateSpec(&old.Spec, at))
 }
 
-// longestName is that of a name that is the value of a label of pods.
+// longestName is the length of a name that is the value of a label of pods.
 const longestName = utilvalidation.LabelValueMaxLength
 
-// ValidateName returns what is wrong with the name of a job, which begins the names of its pods and is the value of a
-// label of theirs.
+// ValidateName returns the errors in the name of a job, which begins the names of its pods and is the value of a label
+// of theirs.
 func ValidateName(name string, at *field.Path) field.ErrorList {
 	switch {
 	case name == "": // the server is about to generate one
@@ -46,7 +46,7 @@ func ValidateName(name string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// ValidateSpec returns what is wrong with a spec, but for the rules of pods, which the cluster knows
+// ValidateSpec returns the errors in a spec, except for the rules of pods, which the cluster knows
 // (podtemplate.Validator).
 func ValidateSpec(spec *v1beta1.BroadcastJobSpec, at *field.Path) field.ErrorList {
 	errs := validateParallelism(spec.Parallelism, at.Child("parallelism"))
@@ -111,13 +111,13 @@ func validateFailure(f *v1beta1.FailurePolicy, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateTemplate: a pod that is restarted for ever never ends, and the labels tell the pods of jobs apart.
+// validateTemplate: a pod that is always restarted never ends, and the labels identify the pods of each job.
 func validateTemplate(t *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch policy := t.Spec.RestartPolicy; policy {
 	case corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
 	case "":
-		policy = corev1.RestartPolicyAlways // what the server reads
+		policy = corev1.RestartPolicyAlways // as the server reads it
 		fallthrough
 	default:
 		policies := []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}

@@ -60,7 +60,7 @@ func (p *pass) create() {
 	p.explain(limit, waiting, leaving, retrying)
 }
 
-// explain says for what a job that runs waits.
+// explain sets the message: why a job that runs waits.
 func (p *pass) explain(limit, waiting, leaving, retrying int) {
 	switch s := p.status; {
 	case s.Desired == 0:
@@ -97,7 +97,7 @@ func (p *pass) newPod(node string) action.Action {
 	}
 }
 
-// base is the job's name without what would make a pod's name too long.
+// base is the job's name, shortened where a pod's name would be too long.
 func (p *pass) base() string {
 	return strings.TrimRight(p.Job.Name[:min(len(p.Job.Name), longestBase)], "-.")
 }
@@ -123,7 +123,7 @@ func (p *pass) newName() string {
 }
 
 // removeSurplus deletes pods of nodes that are gone or that drive them away, and all but one of several on a node.
-// What a pod has ended with counts, wherever it ran.
+// The result of a pod that has ended counts, wherever it ran.
 func (p *pass) removeSurplus() {
 	var surplus, gone []action.Action
 	for _, l := range p.places {

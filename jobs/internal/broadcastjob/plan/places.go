@@ -9,14 +9,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 )
 
-// place is a node, or the name of one that is gone, with what the job has there.
+// place is a node, or the name of one that is gone, with the job's pods and record there.
 type place struct {
 	name string
 	node *Node // nil for one that is gone
 	pods []*corev1.Pod
 	// recorded is true if the pod of the node has succeeded, and may be gone.
 	recorded bool
-	// pod is what counts among the pods; nil for none.
+	// pod is the pod that counts; nil for none.
 	pod   *corev1.Pod
 	state state // of pod
 }
@@ -33,8 +33,8 @@ func (l *place) failed() bool { return !l.recorded && l.pod != nil && l.state ==
 
 func (l *place) active() bool { return !l.recorded && l.pod != nil && l.state == active }
 
-// leaving reports whether a pod of a node that gets another one is about to go. A pod that leaves another node is waited
-// for by nobody: the node may never say that it has gone.
+// leaving reports whether a pod of a node that gets another one is about to go. The job does not wait for a pod that
+// leaves another node: the node may never report that it has gone.
 func (l *place) leaving() bool { return !l.recorded && l.pod != nil && l.state == leaving && l.fits() }
 
 // stopping reports whether a pod that has failed by its restarts runs still.
@@ -43,7 +43,7 @@ func (l *place) stopping() bool { return l.failed() && l.node != nil && !ended(l
 // desired reports whether the node counts: it has run a pod, runs one or gets one.
 func (l *place) desired() bool { return l.done() || l.active() || l.fits() }
 
-// retries reports whether the node gets a pod in place of one whose failure is ignored.
+// retries reports whether the node gets a pod in place of a pod with an ignored failure.
 func (l *place) retries() bool { return !l.recorded && l.pod != nil && l.state == ignored && l.fits() }
 
 // waits reports whether the node lacks a pod.
@@ -52,10 +52,10 @@ func (l *place) waits() bool { return !l.recorded && l.pod == nil && l.fits() }
 // lacks reports whether the node is to get a pod, now or later.
 func (l *place) lacks() bool { return l.waits() || l.retries() }
 
-// stays reports whether a pod that is active there may go on.
+// stays reports whether a pod that is active there may continue.
 func (l *place) stays() bool { return l.node != nil && l.node.ShouldContinue }
 
-// placesOf returns the nodes, and those of pods whose nodes are gone, sorted by name.
+// placesOf returns the nodes, and the missing nodes of pods, sorted by name.
 func (s *Snapshot) placesOf() []*place {
 	known := s.recorded()
 	all := make([]*place, 0, len(s.Nodes))

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/finished"
 )
 
-// Plan is what one pass over a job wants.
+// Plan is the result of one pass over a job.
 type Plan struct {
 	action.Plan
 	// Err is why the spec cannot be followed.
@@ -59,7 +59,7 @@ func Compute(s Snapshot) Plan {
 	return p.plan
 }
 
-// Finished reports whether the job has ended. What it says then is final.
+// Finished reports whether the job has ended. Its status is final then.
 func Finished(job *v1beta1.BroadcastJob) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c v1beta1.JobCondition) bool {
 		return (c.Type == v1beta1.JobComplete || c.Type == v1beta1.JobFailed) && c.Status == corev1.ConditionTrue
@@ -146,7 +146,7 @@ func (p *pass) parallelism() (int, bool) {
 	return n, err == nil
 }
 
-// notice tells of the next status, once that is written.
+// notice adds an event about the next status. It is sent once that status is written.
 func (p *pass) notice(kind, reason, format string, args ...any) {
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
 		Type: kind, Reason: reason, Note: fmt.Sprintf(format, args...), WithStatus: true,

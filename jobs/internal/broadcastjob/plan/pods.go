@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// longestMessage is how many bytes a status tells of a message.
+// longestMessage is how many bytes of a message a status shows.
 const longestMessage = 256
 
-// state is what a pod is to its job.
+// state is how a pod counts for its job.
 type state int
 
 const (
@@ -80,12 +80,12 @@ func restarts(pod *corev1.Pod) (n int32) {
 	return n
 }
 
-// stopped reports whether the node was told to end the pod at once.
+// stopped reports whether the pod has a deadline that makes the node end it at once.
 func stopped(pod *corev1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds <= 1
 }
 
-// failureOf says why a pod has failed.
+// failureOf returns why a pod has failed.
 func failureOf(node string, pod *corev1.Pod) v1beta1.PodFailure {
 	f := v1beta1.PodFailure{Node: node, Pod: pod.Name, Reason: pod.Status.Reason, Message: Shorten(pod.Status.Message)}
 	end := failedContainer(pod)
@@ -118,7 +118,7 @@ func failedContainer(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	return nil
 }
 
-// Shorten returns as much of a message as a status tells and the cache keeps.
+// Shorten returns as much of a message as a status shows and the cache keeps.
 func Shorten(text string) string {
 	if len(text) > longestMessage {
 		return strings.ToValidUTF8(text[:longestMessage], "")

@@ -14,11 +14,11 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// RetryDelay is how long after its end a pod is replaced whose failure is ignored: as long as a Job waits at first.
+// RetryDelay is how long after its end a pod with an ignored failure is replaced: as long as a Job waits at first.
 const RetryDelay = 10 * time.Second
 
-// matching returns the first rule of the policy that matches how the pod has failed, and its index; -1 if none does. The
-// rules are those of a Job (KEP-3329).
+// matching returns the first rule of the policy that matches how the pod has failed, and its index; -1 if none does.
+// The rules are the same as for a Job (KEP-3329).
 func matching(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) (int, batchv1.PodFailurePolicyAction) {
 	if policy == nil || pod.Status.Phase != corev1.PodFailed {
 		return -1, ""
@@ -61,7 +61,7 @@ func (p *pass) fatal() bool {
 	})
 }
 
-// failByPolicy fails the job if a rule says so of a failed pod, and reports whether it did.
+// failByPolicy fails the job if a rule demands it for a failed pod, and reports whether it did.
 func (p *pass) failByPolicy() bool {
 	for _, l := range p.places {
 		if !l.failed() {
@@ -82,7 +82,7 @@ func withExitCode(code *int32) string {
 	return fmt.Sprintf(" (exit code %d)", *code)
 }
 
-// retry deletes pods whose failure is ignored, some time after their end, so that others take their place.
+// retry deletes pods with an ignored failure, some time after their end, so that others take their place.
 func (p *pass) retry() {
 	step := action.Step{Name: "delete ignored"}
 	for _, l := range p.places {
@@ -120,7 +120,7 @@ func endOf(pod *corev1.Pod) time.Time {
 	return end.Time
 }
 
-// rules is what the spec says about pods that have failed.
+// rules are the fields of the spec about pods that have failed.
 type rules struct {
 	restartLimit int32
 	policy       *batchv1.PodFailurePolicy

@@ -2,61 +2,61 @@ package plan
 
 // Reasons of events.
 const (
-	// EventCreated says that a pod was created.
+	// EventCreated means that a pod was created.
 	EventCreated = "SuccessfulCreate"
-	// EventCreateFailed says that a pod could not be created, and why.
+	// EventCreateFailed means that a pod could not be created; the note has the cause.
 	EventCreateFailed = "FailedCreate"
-	// EventDeleted says that a pod was deleted.
+	// EventDeleted means that a pod was deleted.
 	EventDeleted = "SuccessfulDelete"
-	// EventDeleteFailed says that a pod could not be deleted, and why.
+	// EventDeleteFailed means that a pod could not be deleted; the note has the cause.
 	EventDeleteFailed = "FailedDelete"
-	// EventStopped says that a pod was stopped because its containers have restarted more often than restartLimit.
+	// EventStopped means that a pod was stopped because its containers have restarted more often than restartLimit.
 	EventStopped = "SuccessfulStop"
-	// EventStopFailed says that such a pod could not be stopped, and why.
+	// EventStopFailed means that such a pod could not be stopped; the note has the cause.
 	EventStopFailed = "FailedStop"
-	// EventDuplicate says that two pods were found for one node; one of them is deleted.
+	// EventDuplicate means that two pods were found for one node; one of them is deleted.
 	EventDuplicate = "DuplicatePodCreatedOnSameNode"
-	// EventTooMany says that more pods run than parallelism allows since it was lowered. All of them go on.
+	// EventTooMany means that more pods run than parallelism allows since it was lowered. All of them continue.
 	EventTooMany = "TooManyActivePods"
-	// EventPaused says that the job was paused because a pod has failed.
+	// EventPaused means that the job was paused because a pod has failed.
 	EventPaused = "Paused"
-	// EventContinue says that a paused job goes on.
+	// EventContinue means that a paused job continues.
 	EventContinue = "Continue"
-	// EventFailedPod says that the job has failed because a pod has.
+	// EventFailedPod means that the job has failed because a pod has.
 	EventFailedPod = "FailedPodFound"
-	// EventPolicy says that the job has failed because a rule of podFailurePolicy wants that of a failed pod.
+	// EventPolicy means that the job has failed because a rule of podFailurePolicy demands it for a failed pod.
 	EventPolicy = "PodFailurePolicy"
-	// EventDeadline says that the job has failed because activeDeadlineSeconds have passed.
+	// EventDeadline means that the job has failed because activeDeadlineSeconds have passed.
 	EventDeadline = "DeadlineExceeded"
-	// EventComplete says that the pods of all nodes have ended.
+	// EventComplete means that the pods of all nodes have ended.
 	EventComplete = "JobComplete"
-	// EventUnreadable says that a field of the spec cannot be followed.
+	// EventUnreadable means that a field of the spec cannot be followed.
 	EventUnreadable = "InvalidSpec"
 )
 
 // Reasons of conditions.
 const (
-	// ReasonComplete says that the pods of all nodes have ended.
+	// ReasonComplete means that the pods of all nodes have ended.
 	ReasonComplete = "Complete"
-	// ReasonFailed says that the job was given up.
+	// ReasonFailed means that the job was given up.
 	ReasonFailed = "Failed"
 )
 
 // Reasons of entries in status.failures that no container gives.
 const (
-	// FailureRestarts says that the containers have restarted more often than restartLimit.
+	// FailureRestarts means that the containers have restarted more often than restartLimit.
 	FailureRestarts = "RestartLimitExceeded"
-	// FailureGivenUp says that the pod was running when the job failed.
+	// FailureGivenUp means that the pod was running when the job failed.
 	FailureGivenUp = "JobFailed"
 )
 
 // Messages of a job, in status.message.
 const (
-	// MessageNoNodes says that no node fits the template; the job waits for one.
+	// MessageNoNodes means that no node fits the template; the job waits for one.
 	MessageNoNodes = "no node fits the pod template"
-	// MessagePaused says that spec.paused is true.
+	// MessagePaused means that spec.paused is true.
 	MessagePaused = "the job is paused"
-	// MessageServing says that a job that never completes has run on all nodes, and waits for others.
+	// MessageServing means that a job that never completes has run on all nodes, and waits for others.
 	MessageServing = "the pods of all nodes have ended; the job waits for new nodes"
 )
 

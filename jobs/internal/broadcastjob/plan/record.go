@@ -16,7 +16,7 @@ func nodeKey(uid types.UID) uint64 {
 	return h.Sum64()
 }
 
-// recorded returns the nodes of status.succeededNodes. What cannot be read is left out.
+// recorded returns the nodes of status.succeededNodes. Unreadable entries are left out.
 func (s *Snapshot) recorded() map[uint64]bool {
 	raw := s.Job.Status.SucceededNodes
 	known := make(map[uint64]bool, len(raw)/8)

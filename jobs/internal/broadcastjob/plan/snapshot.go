@@ -20,11 +20,11 @@ type Snapshot struct {
 	Owner metav1.OwnerReference
 	// Pods are the pods that the job controls, in any order and state.
 	Pods []*corev1.Pod
-	// Nodes are all nodes, in any order, with what each is to the job's template.
+	// Nodes are all nodes, in any order, each with the verdict of the job's template.
 	Nodes []Node
 	// Bind has new pods name their nodes themselves. Otherwise they are pinned to them, and the scheduler binds them.
 	Bind bool
-	// Refusals are what the server has refused before.
+	// Refusals are the writes that the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the pass.
 	Now time.Time
@@ -32,7 +32,7 @@ type Snapshot struct {
 	Seed uint64
 }
 
-// Node is a node, and what it is to a template.
+// Node is a node, and the verdict of a template on it.
 type Node struct {
 	*corev1.Node
 	eligibility.Verdict

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// count begins the next status with what the places show. No number is taken over from the last one.
+// count begins the next status with the counts of the places. No number is taken over from the last one.
 func (p *pass) count() {
 	last := &p.Job.Status
 	s := &v1beta1.BroadcastJobStatus{
@@ -47,7 +47,7 @@ func (p *pass) count() {
 
 func (p *pass) stamp() *metav1.Time { return new(metav1.NewTime(p.Now)) }
 
-// failFast fails the job for a failed pod if its policy says so, and reports whether it did.
+// failFast fails the job for a failed pod if its policy demands it, and reports whether it did.
 func (p *pass) failFast() bool {
 	if policy := p.Job.Spec.FailurePolicy.Type; p.status.Failed == 0 || policy != "" && policy != v1beta1.FailFast {
 		return false
@@ -56,7 +56,7 @@ func (p *pass) failFast() bool {
 	return true
 }
 
-// fail ends the job. Pods that run count as failed from now on; they are deleted once the status says so, so that no
+// fail ends the job. Pods that run count as failed from now on; they are deleted once the status shows it, so that no
 // number depends on how far that comes.
 func (p *pass) fail(event, message string) {
 	s := p.status
@@ -70,8 +70,8 @@ func (p *pass) fail(event, message string) {
 	p.notice(corev1.EventTypeWarning, event, "The job has failed: %s", message)
 }
 
-// complete ends the job when no node lacks a pod and none runs one. A pod that somebody has deleted is not waited for: its
-// node may never say that it has gone.
+// complete ends the job when no node lacks a pod and none runs one. The job does not wait for a pod that a client has
+// deleted: its node may never report that it has gone.
 func (p *pass) complete() {
 	s := p.status
 	if p.never() || s.Desired == 0 || s.Active > 0 || slices.ContainsFunc(p.places, (*place).lacks) {
@@ -88,7 +88,7 @@ func (p *pass) complete() {
 func (p *pass) end(phase v1beta1.BroadcastJobPhase, kind v1beta1.JobConditionType, reason, message string) {
 	s := p.status
 	s.Phase, s.Message, s.CompletionTime = phase, message, p.stamp()
-	s.SucceededNodes = nil // nobody asks for them any more
+	s.SucceededNodes = nil // no longer needed
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1beta1.JobCondition) bool { return c.Type == kind })
 	s.Conditions = append(s.Conditions, v1beta1.JobCondition{
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
@@ -132,8 +132,8 @@ func (p *pass) acknowledged() []string {
 	return strings.Split(text, ",")
 }
 
-// Status returns the next status, given what has failed; nil leaves it as it is. A job that has not ended says what was
-// refused.
+// Status returns the next status, given the failed actions; nil leaves it as it is. The message of a job that has not
+// ended names the refused writes.
 func (p *Plan) Status(done action.Failures) *v1beta1.BroadcastJobStatus {
 	text := cmp.Or(done.ScaleError, done.UpdateError)
 	if p.status == nil || text == "" || p.status.CompletionTime != nil {

@@ -1,2 +1,2 @@
-// Package admission says what ImageListPullJobs may look like: their defaults, and what is refused. It is pure.
+// Package admission has the defaults and the validation of ImageListPullJobs. It is pure.
 package admission

@@ -39,8 +39,8 @@ func tooLate(job, old *v1beta1.ImageListPullJob) []string {
 	return []string{"the job has completed: this change of spec has no effect"}
 }
 
-// Validate returns what is wrong with a job. Old is the stored one, nil on create. What is wrong with that one, too,
-// does not prevent other changes, and what defaults add to it is none.
+// Validate returns the errors in a job. Old is the stored one, nil on create. Errors that old has, too, do not prevent
+// other changes. A default that old lacks is no change.
 func Validate(job, old *v1beta1.ImageListPullJob) field.ErrorList {
 	if old != nil && equality.Semantic.DeepEqual(defaulted(&job.Spec), defaulted(&old.Spec)) {
 		return nil
@@ -59,7 +59,7 @@ func defaulted(spec *v1beta1.ImageListPullJobSpec) *v1beta1.ImageListPullJobSpec
 	return out
 }
 
-// ValidateSpec returns what is wrong with a spec.
+// ValidateSpec returns the errors in a spec.
 func ValidateSpec(spec *v1beta1.ImageListPullJobSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	images := at.Child("images")

@@ -20,13 +20,13 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/internal/finished"
 )
 
-// hashLength is that of names of children and of their labels.
+// hashLength is the length of the hashes in names of children and in their labels.
 const hashLength = 10
 
 // longestName is how much of the name of a job is in the names of its children.
 const longestName = 200
 
-// Plan is what one pass over a job wants.
+// Plan is the result of one pass over a job.
 type Plan struct {
 	action.Plan
 	// Err is why the spec cannot be followed.
@@ -36,8 +36,8 @@ type Plan struct {
 	missing []string                        // images without an ImagePullJob
 }
 
-// Status returns the next status, given what has failed; nil leaves it as it is. Images whose ImagePullJobs are refused are
-// among those that have failed, until these are made.
+// Status returns the next status, given the failed actions; nil leaves it as it is. Images with a refused ImagePullJob
+// are among the failed ones, until it is made.
 func (p *Plan) Status(done action.Failures) *v1beta1.ImageListPullJobStatus {
 	if p.status == nil || done.ScaleError == "" || len(p.missing) == 0 {
 		return p.status
@@ -153,7 +153,7 @@ func childTemplate(job *v1beta1.ImageListPullJob) v1beta1.ImagePullJobTemplate {
 	return template
 }
 
-// hashOf returns the same text for the same template in every release: that of its JSON.
+// hashOf returns the same text for the same template in every release: the hash of its JSON.
 func hashOf(value any) (string, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -163,8 +163,8 @@ func hashOf(value any) (string, error) {
 	return hex.EncodeToString(sum[:])[:hashLength], nil
 }
 
-// follows reports whether a child pulls as the job says. One that OpenKruise made has another hash and the time to live
-// of its parent, and is compared itself; what admission filled in is no difference.
+// follows reports whether a child pulls according to the job. A child made by OpenKruise has another hash and the time
+// to live of its parent, and is compared itself; fields that admission filled in are no difference.
 func follows(child *v1beta1.ImagePullJob, template *v1beta1.ImagePullJobTemplate, hash string) bool {
 	if child.Labels[contract.RevisionLabel] == hash {
 		return true
@@ -196,7 +196,8 @@ func remove(child *v1beta1.ImagePullJob, why string) action.Action {
 	}
 }
 
-// create returns the creation of a child under a name that follows from what it pulls, so that it is made once.
+// create returns the creation of a child under a name that follows from its image and template, so that it is made
+// once.
 func create(job *v1beta1.ImageListPullJob, image string, template v1beta1.ImagePullJobTemplate, hash string) action.Action {
 	suffix, _ := hashOf([]string{image, hash}) // texts have a JSON
 	base := job.Name
@@ -250,7 +251,7 @@ func status(s Snapshot, byImage map[string]*v1beta1.ImagePullJob) *v1beta1.Image
 	return st
 }
 
-// ended reports whether all children have completed: one whose nodes have ended may still see a new node.
+// ended reports whether all children have completed: a child with nodes that have all ended may still see a new node.
 func ended(byImage map[string]*v1beta1.ImagePullJob) bool {
 	for _, child := range byImage {
 		if child.Status.CompletionTime == nil {

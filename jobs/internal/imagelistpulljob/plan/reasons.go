@@ -2,18 +2,18 @@ package plan
 
 // Reasons of events.
 const (
-	// EventCreated says that the ImagePullJob of an image was made.
+	// EventCreated means that the ImagePullJob of an image was made.
 	EventCreated = "SuccessfulCreate"
-	// EventDeleted says that an ImagePullJob was deleted that the job does not want any more.
+	// EventDeleted means that an ImagePullJob was deleted that the job does not want any more.
 	EventDeleted = "SuccessfulDelete"
-	// EventCreateFailed says that the ImagePullJob of an image could not be made.
+	// EventCreateFailed means that the ImagePullJob of an image could not be made.
 	EventCreateFailed = "FailedCreate"
-	// EventDeleteFailed says that an ImagePullJob could not be deleted.
+	// EventDeleteFailed means that an ImagePullJob could not be deleted.
 	EventDeleteFailed = "FailedDelete"
 )
 
-// MessageNoJob begins what says of an image that its ImagePullJob is not there, because the server has refused to make it
-// or to delete what is in its way.
+// MessageNoJob begins the message of an image without its ImagePullJob, because the server has refused to make it or to
+// delete the object that is in its way.
 const MessageNoJob = "the ImagePullJob could not be created: "
 
 // Messages and Reasons are all that users read of this package.

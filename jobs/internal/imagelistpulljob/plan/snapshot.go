@@ -14,7 +14,7 @@ type Snapshot struct {
 	Job *v1beta1.ImageListPullJob
 	// Children are the ImagePullJobs that it controls.
 	Children []*v1beta1.ImagePullJob
-	// Refusals are what the server has refused before.
+	// Refusals are the writes that the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the pass.
 	Now time.Time

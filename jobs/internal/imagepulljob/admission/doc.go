@@ -1,4 +1,4 @@
-// Package admission says what ImagePullJobs may look like: their defaults, and what is refused.
+// Package admission has the defaults and the validation of ImagePullJobs.
 //
 // An object goes in, with the stored one for an update; the object with defaults or a list of errors comes out. It is
 // pure.

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// Validate returns what is wrong with a job. Old is the stored one, nil on create. A spec that is stored already does not
-// prevent other changes, and what defaults add to it is none.
+// Validate returns the errors in a job. Old is the stored one, nil on create. A spec that is stored already does not
+// prevent other changes. A default that it lacks is no change.
 func Validate(job, old *v1beta1.ImagePullJob) field.ErrorList {
 	if old != nil && equality.Semantic.DeepEqual(defaulted(job), defaulted(old)) {
 		return nil
@@ -63,7 +63,7 @@ func defaulted(job *v1beta1.ImagePullJob) v1beta1.ImagePullJobSpec {
 	return out.Spec
 }
 
-// ValidateImage returns what is wrong with the reference of an image.
+// ValidateImage returns the errors in the reference of an image.
 func ValidateImage(image string, at *field.Path) field.ErrorList {
 	if image == "" {
 		return field.ErrorList{field.Required(at, "name an image")}
@@ -74,7 +74,7 @@ func ValidateImage(image string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// ValidateTemplate returns what is wrong with where and how images are pulled.
+// ValidateTemplate returns the errors in where and how images are pulled.
 func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorList {
 	errs := validateSelectors(t, at)
 	for i, name := range t.PullSecrets {
@@ -103,7 +103,7 @@ func ValidateTemplate(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.Err
 	return errs
 }
 
-// validateSizes bounds what a job writes into the NodeImage of every node.
+// validateSizes bounds the data that a job writes into the NodeImage of every node.
 func validateSizes(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n := len(t.PullSecrets); n > nodeimage.MaxSecretsPerImage {

@@ -36,7 +36,7 @@ const (
 	longestTTL = 1<<31 - 1 - spread
 )
 
-// pullPolicy returns what bounds the pulls of the job, without a spread over the nodes.
+// pullPolicy returns the limits of the job's pulls, without a spread over the nodes.
 func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 	timeout, backoff := int32(v1beta1.DefaultPullTimeoutSeconds), int32(v1beta1.DefaultPullBackoffLimit)
 	if own := p.Job.Spec.PullPolicy; own != nil {
@@ -49,7 +49,7 @@ func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 		return policy
 	}
 	policy.ActiveDeadlineSeconds = p.policy.ActiveDeadlineSeconds
-	if policy.ActiveDeadlineSeconds == nil { // or else a node that dies while it pulls would hold its place for ever
+	if policy.ActiveDeadlineSeconds == nil { // or else a node that dies while it pulls would never free its place
 		policy.ActiveDeadlineSeconds = new(policy.LongestSeconds() + slack)
 	}
 	keep := int64(timeout) * int64(backoff)
@@ -92,7 +92,7 @@ func (t *tally) ttl(job *v1beta1.ImagePullJob, node string) *int32 {
 	return new(base + spreadOver(spread, t.uid, node))
 }
 
-// merged returns the entry of the image with what the job wants. The tag must be there.
+// merged returns the entry of the image with the job's fields. The tag must be there.
 func (t *tally) merged(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) nodeimage.ImageSpec {
 	next := *image
 	next.Tags = slices.Clone(image.Tags)
@@ -158,7 +158,7 @@ func (t *tally) lacksRoom(image *nodeimage.NodeImage) bool {
 	return find(entry.Tags, t.ref.Tag) == nil && len(entry.Tags) >= nodeimage.MaxTagsPerImage
 }
 
-// part is what a job wants of a NodeImage.
+// part is how much a job wants of a NodeImage.
 type part int
 
 const (
@@ -168,7 +168,7 @@ const (
 	asked                 // its tag is pulled, in a round of its own or one that is under way
 )
 
-// bring returns the write that makes a NodeImage what the job wants of it; none if it is that already.
+// bring returns the write that gives a NodeImage the part that the job wants; none if it has that already.
 func (p *pass) bring(t *tally, image *nodeimage.NodeImage, n *node, want part, reason, message string) []action.Action {
 	changes := difference(image.Spec.Images, p.desired(t, image, n, want))
 	if len(changes) == 0 {
@@ -275,8 +275,8 @@ func (p *pass) prolonged(t *tally, image *nodeimage.NodeImage, spec nodeimage.Im
 	return spec
 }
 
-// joins reports whether the pull that others have asked for is under way, and is what the job would ask for: a new round
-// would begin it anew.
+// joins reports whether the pull that others have asked for is under way, and equals the pull that the job would ask
+// for: a new round would start it again.
 func (t *tally) joins(image *nodeimage.NodeImage, spec *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) bool {
 	if t.owns(tag) {
 		return false
@@ -296,7 +296,7 @@ func (t *tally) joins(image *nodeimage.NodeImage, spec *nodeimage.ImageSpec, tag
 		t.sameLimits(at, tag)
 }
 
-// nextVersion follows that of an old state, which would otherwise count as the result.
+// nextVersion returns the version after the version of an old state, which would otherwise count as the result.
 func nextVersion(image *nodeimage.NodeImage, t *tally) int64 {
 	for _, told := range image.Status.ImageStatuses[t.ref.Name].Tags {
 		if told.Tag == t.ref.Tag {
@@ -306,8 +306,8 @@ func nextVersion(image *nodeimage.NodeImage, t *tally) int64 {
 	return 0
 }
 
-// withoutOwn returns the tags without those that the job alone wanted, and without the job as an owner of others, except
-// for one that it keeps, and whether they differ from what is there.
+// withoutOwn returns the tags without those that the job alone wanted, and without the job as an owner of others,
+// except for one that it keeps, and whether they differ from the present tags.
 func (t *tally) withoutOwn(tags []nodeimage.ImageTagSpec, keep string) (left []nodeimage.ImageTagSpec, changed bool) {
 	for i := range tags {
 		changed = changed || tags[i].Tag != keep && t.owns(&tags[i])

@@ -17,20 +17,20 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ordering"
 )
 
-// The kinds of workloads whose order is known. The second is also that of Kubernetes.
+// The kinds of workloads with a known order. The second is also a kind of Kubernetes.
 const (
 	cloneSet    = "CloneSet"
 	statefulSet = "StatefulSet"
 )
 
-// Order is the order in which the workload that controls a job updates its pods. The zero value is that of their names.
+// Order is the order in which the workload that controls a job updates its pods. The zero value orders pods by name.
 type Order struct {
 	by              ranking
 	minReadySeconds int32
 	options         ordering.UpdateOptions
 }
 
-// ranking is what a workload goes by where the user gives no priority.
+// ranking is how a workload orders pods where the user gives no priority.
 type ranking int
 
 const (
@@ -46,8 +46,9 @@ func IsRead(owner *metav1.OwnerReference) bool {
 }
 
 // OrderOf returns the order of a controller, given the workload itself or nil where that cannot be read: of a CloneSet
-// the least valuable pods come first and of a StatefulSet, also of Kubernetes, those with the highest ordinals. Above
-// both stands what the user says in the workload. Pods of an unknown workload come in the order of their names.
+// the least valuable pods come first and of a StatefulSet, also of Kubernetes, those with the highest ordinals. A
+// priority that the user sets in the workload comes before both. Pods of an unknown workload come in the order of their
+// names.
 func OrderOf(owner *metav1.OwnerReference, object map[string]any) Order {
 	var w orderedWorkload
 	if object != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w) != nil {
@@ -67,8 +68,8 @@ func OrderOf(owner *metav1.OwnerReference, object map[string]any) Order {
 	return Order{by: byState, minReadySeconds: w.Spec.MinReadySeconds, options: options}
 }
 
-// orderedWorkload is what of a CloneSet and of an Advanced StatefulSet orders their pods, in all versions: in v1alpha1
-// a CloneSet has its strategies one level higher.
+// orderedWorkload has the fields of a CloneSet and of an Advanced StatefulSet that order their pods, in all versions:
+// in v1alpha1 a CloneSet has its strategies one level higher.
 type orderedWorkload struct {
 	Spec struct {
 		MinReadySeconds int32 `json:"minReadySeconds,omitempty"`

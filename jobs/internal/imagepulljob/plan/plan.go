@@ -23,7 +23,7 @@ import (
 // minWake avoids passes shortly after each other for a deadline.
 const minWake = time.Second
 
-// Plan is what one pass over a job wants.
+// Plan is the result of one pass over a job.
 type Plan struct {
 	action.Plan
 	// Err is why the spec cannot be followed.
@@ -32,8 +32,8 @@ type Plan struct {
 	status *v1beta1.ImagePullJobStatus // nil leaves it as it is
 }
 
-// Status returns the next status, given what has failed; nil leaves it as it is. A job that has not ended says what was
-// refused.
+// Status returns the next status, given the failed actions; nil leaves it as it is. The message of a job that has not
+// ended names the refused writes.
 func (p *Plan) Status(done action.Failures) *v1beta1.ImagePullJobStatus {
 	text := cmp.Or(done.UpdateError, done.ScaleError)
 	if p.status == nil || text == "" || p.status.CompletionTime != nil {
@@ -119,8 +119,8 @@ func (p *pass) run() {
 	status.Message = join(status.Message, p.notes)
 }
 
-// pull writes the entries of the nodes that may begin, of those whose pull the job has changed since, and removes what
-// the job does not want any more.
+// pull writes the entries of the nodes that may begin, and of those with a pull that the job has changed since, and
+// removes entries that the job does not want any more.
 func (p *pass) pull(t *tally) {
 	budget := p.parallelism() - t.active
 	wanted := make(map[types.UID]bool, len(p.Targets))
@@ -155,7 +155,7 @@ func (p *pass) pull(t *tally) {
 	if full > 0 {
 		p.notes = append(p.notes, strconv.Itoa(full)+" nodes have the maximum number of images or tags")
 	}
-	// What is given up stops first, so that never more nodes pull than may.
+	// Abandoned pulls stop first, so that never more nodes pull than may.
 	p.plan.Add(action.Step{Name: "abandon", Actions: abandon})
 	p.plan.Add(action.Step{Name: "pull", Actions: begin})
 }

@@ -26,7 +26,7 @@ import (
 const SecretRecheck = 5 * time.Second
 
 const (
-	// suffixLength is that of the names of copies.
+	// suffixLength is the length of the suffix in names of copies.
 	suffixLength = 6
 	// mostNames is how many names a copy may have. Where thousands of namespaces have a secret of the same name, two of
 	// the first ones are equal.
@@ -34,7 +34,7 @@ const (
 )
 
 // copySecrets has the secrets of the job copied to where node agents may read them. It returns the references to the
-// copies, and whether the job may go on.
+// copies, and whether the job may continue.
 func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 	names := slices.Compact(slices.Sorted(slices.Values(p.Job.Spec.PullSecrets)))
 	if p.Job.Namespace == p.Secrets.Namespace {
@@ -88,7 +88,7 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 	return refs, true
 }
 
-// lacks says which rights are lacking for copies of secrets, and who grants them.
+// lacks names the permissions that are lacking for copies of secrets, and the Role that grants them.
 func (p *pass) lacks() string {
 	return fmt.Sprintf("%s: the operator has no permission to %s secrets in namespace %s; apply Role daemon-pull-secrets of feature daemon",
 		MessageSecretsForbidden, strings.Join(p.Secrets.Lacking, ", "), p.Secrets.Namespace)
@@ -107,13 +107,13 @@ func keyOf(secret *corev1.Secret) string {
 	return ""
 }
 
-// contentOf is what of a pull secret is copied.
+// contentOf is the data of a pull secret that is copied.
 func contentOf(source *corev1.Secret) map[string][]byte {
 	key := keyOf(source)
 	return map[string][]byte{key: source.Data[key]}
 }
 
-// warn tells the user in the status, and by an event when the status begins to say it.
+// warn adds the note to the status, and sends an event when the status begins to show it.
 func (p *pass) warn(reason, note string) {
 	p.notes = append(p.notes, note)
 	if !strings.Contains(p.Job.Status.Message, note) {
@@ -150,8 +150,8 @@ func reference(secret *corev1.Secret) nodeimage.SecretReference {
 	return nodeimage.SecretReference{Namespace: secret.Namespace, Name: secret.Name, Mode: nodeimage.SecretBatch}
 }
 
-// chooseCopy returns the copy that is used: one that refers to the job already, or else the first one. Only what is
-// marked as a copy counts.
+// chooseCopy returns the copy that is used: one that refers to the job already, or else the first one. Only secrets
+// marked as copies count.
 func (p *pass) chooseCopy(source *corev1.Secret) *corev1.Secret {
 	var copies []*corev1.Secret
 	for _, c := range p.Secrets.Copies {
@@ -214,7 +214,7 @@ func CopyNames(source types.NamespacedName) []string {
 	return names
 }
 
-// newCopy returns a copy under the first name that nobody else has.
+// newCopy returns a copy under the first name that no other secret has.
 func (p *pass) newCopy(source *corev1.Secret) *corev1.Secret {
 	names := CopyNames(types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
 	name := names[max(0, slices.IndexFunc(names, func(n string) bool { return !slices.Contains(p.Secrets.Taken, n) }))]
@@ -226,8 +226,8 @@ func (p *pass) newCopy(source *corev1.Secret) *corev1.Secret {
 	}
 }
 
-// labelsOf returns the label of a new copy, by which clients find it. Those of its source are instructions to other tools
-// about the source, such as to copy it or to prune what is not in a repository.
+// labelsOf returns the label of a new copy, by which clients find it. The labels of its source are left out: they are
+// instructions to other tools about the source, such as to copy it or to prune objects that are not in a repository.
 func labelsOf(source *corev1.Secret) map[string]string {
 	return map[string]string{v1beta1.SecretSourceUIDLabel: string(source.UID)}
 }
@@ -272,7 +272,8 @@ func (p *pass) renewal(source, shown *corev1.Secret) map[string]any {
 	return body
 }
 
-// corrected returns what is absent or different, and takes away what an earlier release has copied of the source.
+// corrected returns the absent and the different values, and removes those that an earlier release has copied of the
+// source.
 func corrected(have, want, source map[string]string) map[string]any {
 	changes := map[string]any{}
 	for key, value := range source {

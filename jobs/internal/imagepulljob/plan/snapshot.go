@@ -27,7 +27,7 @@ type Snapshot struct {
 	Secrets Secrets
 	// TTL is how much longer than the job itself a tag stays on a node.
 	TTL time.Duration
-	// Refusals are what the server has refused before.
+	// Refusals are the writes that the server has refused before.
 	Refusals action.Refusals
 	// Now is the time of the pass.
 	Now time.Time

@@ -27,7 +27,7 @@ const (
 	failed
 )
 
-// node is what is known of one target.
+// node has the known facts about one target.
 type node struct {
 	name    string
 	state   state
@@ -70,7 +70,7 @@ func (t *tally) count(targets []*nodeimage.NodeImage) {
 	}
 }
 
-// look reads one NodeImage. A state of another version is that of another round of pulling.
+// look reads one NodeImage. A state of another version belongs to another round of pulling.
 func (t *tally) look(image *nodeimage.NodeImage) node {
 	n := node{name: image.Name}
 	spec := image.Spec.Images[t.ref.Name]
@@ -122,8 +122,8 @@ func (t *tally) owns(tag *nodeimage.ImageTagSpec) bool {
 	return false
 }
 
-// differs reports whether an entry is not what the job would write now. Where other jobs want the tag too, they agree:
-// each limit is the largest of all jobs, and secrets are added up.
+// differs reports whether an entry is different from the one that the job would write now. Where other jobs want the
+// tag too, they agree: each limit is the largest of all jobs, and secrets are added up.
 func (t *tally) differs(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) bool {
 	next := t.merged(image, tag)
 	return !equality.Semantic.DeepEqual(next.SandboxConfig, image.SandboxConfig) || len(next.PullSecrets) != len(image.PullSecrets) ||
@@ -158,7 +158,7 @@ func (t *tally) giveUp() {
 	t.active = 0
 }
 
-// tellFailures names the nodes that failed, and says why the first ones did.
+// tellFailures names the nodes that failed, and why the first ones did.
 func (t *tally) tellFailures(status *v1beta1.ImagePullJobStatus) {
 	status.Failed = int32(t.failed)
 	if t.failed == 0 {
@@ -205,7 +205,7 @@ func (p *pass) tellSlow(t *tally) {
 	p.notes = append(p.notes, MessageSlow+text)
 }
 
-// progress says how many nodes have ended.
+// progress returns how many nodes have ended, in words.
 func (t *tally) progress() string {
 	if len(t.nodes) == 0 {
 		return MessageNoProgress

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
-// marks are what the environment of a container says about its end.
+// marks are the settings in the environment of a container for its end.
 type marks struct {
 	stopped bool   // on real nodes
 	image   string // that replaces its own on virtual nodes
@@ -54,7 +54,7 @@ func Due(pod *corev1.Pod) bool {
 	}
 	decided := podstate.Condition(pod, contract.SidecarTerminated) != nil
 	if decided != final(pod.Status.Phase) {
-		return decided // a phase that nobody here decided is the kubelet's last word, another one is set again
+		return decided // without the condition the kubelet's phase is final; a decided phase is set again
 	}
 	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
 		return marksOf(&c).sidecar() && !ended(pod, &c)
@@ -84,7 +84,7 @@ func ended(pod *corev1.Pod, c *corev1.Container) bool {
 }
 
 // restarts reports whether the kubelet starts a container again that ended with the code: by its own rules, else by its
-// own policy, else by that of the pod.
+// own policy, else by the policy of the pod.
 func restarts(pod *corev1.Pod, c *corev1.Container, code int32) bool {
 	for i := range c.RestartPolicyRules {
 		if on := c.RestartPolicyRules[i].ExitCodes; on != nil {

@@ -62,8 +62,8 @@ func (p *pass) sidecars(of func(marks) bool) (names []string) {
 	return names
 }
 
-// replaceImages gives sidecars on a virtual node images that exit at once: the provider restarts a container whose
-// image changes.
+// replaceImages gives sidecars on a virtual node images that exit at once: the provider restarts a container after a
+// change of its image.
 func (p *pass) replaceImages() {
 	change := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 	names := p.sidecars(func(m marks) bool { return m.image != "" })
@@ -82,7 +82,7 @@ func (p *pass) replaceImages() {
 	}}})
 }
 
-// stop stops the sidecars on a real node: first those whose exit codes count. Once they have ended the pod gets the
+// stop stops the sidecars on a real node: first those with exit codes that count. Once they have ended the pod gets the
 // result of its main containers, and the others are stopped.
 func (p *pass) stop() {
 	counted := p.sidecars(func(m marks) bool { return m.stopped && !m.ignored })
@@ -101,8 +101,8 @@ func (p *pass) stop() {
 	}
 }
 
-// decide gives the pod the result of its main containers. It is decided once: what the condition says stands, whatever
-// is known of the containers later.
+// decide gives the pod the result of its main containers. It is decided once: the result in the condition stays, even
+// if the containers show another one later.
 func (p *pass) decide() {
 	phase := result(p.Pod)
 	status := map[string]any{}

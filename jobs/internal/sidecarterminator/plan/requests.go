@@ -17,15 +17,15 @@ import (
 const (
 	// requestPrefix and the UID of the pod are the name of the first request for a pod.
 	requestPrefix = "sidecar-termination-"
-	// ignoredSuffix follows in the name of the request for sidecars whose exit codes are ignored.
+	// ignoredSuffix follows in the name of the request for sidecars with ignored exit codes.
 	ignoredSuffix = "-ignore"
 	// mostRequests bounds how often sidecars are stopped that are started again.
 	mostRequests = 5
 	// firstPause is the time between the first two requests for the same sidecar. It doubles with each more.
 	firstPause = 10 * time.Second
-	// deadline is how long a request may take besides the grace periods, ttl how long it stays when it is over.
+	// deadline is how long a request may take in addition to the grace periods, ttl how long it stays when it is over.
 	deadline, ttl = 600, 600
-	// defaultGrace is the grace period of a pod that does not say one.
+	// defaultGrace is the grace period of a pod that does not set one.
 	defaultGrace = 30
 )
 

@@ -10,7 +10,7 @@ import (
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
-// Node is what kind of node a pod runs on.
+// Node is the kind of node that a pod runs on.
 type Node int
 
 // Kinds of nodes.
@@ -33,7 +33,7 @@ type Snapshot struct {
 	Served bool
 	// Requests are those that the pod owns.
 	Requests []*daemon.ContainerRecreateRequest
-	// Refusals are what the server has refused before.
+	// Refusals are the writes that the server has refused before.
 	Refusals action.Refusals
 	// Now is the moment of the pass.
 	Now time.Time
