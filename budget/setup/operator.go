@@ -39,14 +39,14 @@ type settings struct {
 	workers int
 	// logPath is OpenKruise's: refusals are in the log here.
 	logPath string
-	// scope is the set of namespaces whose pods are cached.
+	// scope is the set of namespaces with cached pods.
 	scope *scope.Scope
 
 	once   sync.Once
 	ledger *ledger.Ledger
 	err    error
 
-	// covers is what the webhooks read.
+	// covers is the reader of the webhooks.
 	covers cover.Reader
 }
 
@@ -76,8 +76,8 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.logPath, "protection-log-path", "", "ignored: refusals are written to the log of the process")
 }
 
-// cache defines what the operator caches: of pods of the scope what decides about budgets, and namespaces. An empty
-// namespace means all.
+// cache defines the caches of the operator: pods of the scope with the fields that decide about budgets, and namespaces. An
+// empty namespace means all.
 func (s *settings) cache(namespace string) cache.Options {
 	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podunavailablebudget.Pods(namespace),
@@ -141,7 +141,7 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	return forgetRefusals(ctx, env)
 }
 
-// watchOpenKruise has the leader tell while OpenKruise answers for budgets, too.
+// watchOpenKruise has the leader report while OpenKruise answers for budgets, too.
 func watchOpenKruise(env *manager.Environment) error {
 	const part = "openkruise"
 	live, err := env.APIReader(part)

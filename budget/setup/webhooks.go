@@ -40,7 +40,7 @@ const (
 	readsAtOnce    = 400
 )
 
-// refusals counts what budgets have refused.
+// refusals counts the refusals of budgets.
 var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // as the registry is
 	Name: "flotilla_budget_refusals_total",
 	Help: "Disruptions of pods that a PodUnavailableBudget has refused, without dry runs.",
@@ -89,7 +89,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	}, nil
 }
 
-// newRefused returns what tells of refusals: a metric, the log and an event on the pod.
+// newRefused returns a function that reports refusals: in a metric, in the log and in an event on the pod.
 func newRefused(env *manager.Environment) (func(budgetadmission.Refusal), error) {
 	recorder, err := events.Broadcast(env.Manager, "podunavailablebudget-webhook")
 	if err != nil {

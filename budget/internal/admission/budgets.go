@@ -20,9 +20,9 @@ import (
 
 // Budgets answers the API server about PodUnavailableBudgets.
 type Budgets struct {
-	// Cover reads budgets, and what they cover and name, to warn of what is probably not meant.
+	// Cover reads budgets, their pods and their targets for warnings about probable mistakes.
 	Cover cover.Reader
-	// Live tells whether OpenKruise answers for budgets, too.
+	// Live is asked whether OpenKruise also answers for budgets.
 	Live  client.Reader
 	Gates features.Set
 }

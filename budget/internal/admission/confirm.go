@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
-// validateStored returns an error for a stored pod that no API server sends: without a UID or a version, with a name that no
-// pod can have, or other than the request says.
+// validateStored returns an error for a stored pod that no API server sends: without a UID or a version, with a name that
+// no pod can have, or with another name or namespace than the request.
 func validateStored(req admission.Request[*corev1.Pod]) error {
 	pod := req.Old
 	switch {
@@ -27,7 +27,7 @@ func validateStored(req admission.Request[*corev1.Pod]) error {
 		return apierrors.NewBadRequest("the stored pod has an invalid name")
 	case !isVersion(pod.ResourceVersion):
 		return apierrors.NewBadRequest("the stored pod has no resourceVersion")
-	case pod.Namespace != req.Namespace, req.Name != "" && pod.Name != req.Name: // that of a deletion of many is empty
+	case pod.Namespace != req.Namespace, req.Name != "" && pod.Name != req.Name: // a deletion of many pods has an empty name
 		return apierrors.NewBadRequest("the stored pod differs from the pod in the request")
 	}
 	return nil
@@ -39,9 +39,10 @@ func isVersion(text string) bool {
 	return err == nil
 }
 
-// isThere reports whether the stored pod of a request is there and serves, as the cache has it or, if that does not show it,
-// the server. Whoever reaches the port can send a request, so that nothing is recorded for what only the request shows.
-// Where the server has none, or another one, the API server carries the request out on no pod before it has asked again.
+// isThere reports whether the stored pod of a request is there and serves, as the cache has it or, if that does not show
+// it, the server. Any client that reaches the port can send a request, so that nothing is recorded for a pod that only the
+// request shows. If the server has no such pod, or another one, the API server carries the request out on no pod before it
+// has asked again.
 func (w Pods) isThere(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	name := client.ObjectKeyFromObject(pod)
 	cached, err := fastclient.Get[corev1.Pod](ctx, w.Cover.Cache, name)

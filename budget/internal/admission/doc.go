@@ -2,6 +2,6 @@
 // marks by which webhooks find them.
 //
 // A request about a pod goes in; it is allowed, or refused with the status that its client understands: an eviction with
-// 429, which drains repeat, everything else with 403. What the present state of a pod decides is read from the request once
-// the cache or the server has confirmed that there is such a pod; for an eviction the server is asked.
+// 429, which drains repeat, everything else with 403. The present state of a pod is read from the request once the cache or
+// the server has confirmed that there is such a pod; for an eviction the server is asked.
 package admission

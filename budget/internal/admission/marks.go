@@ -12,7 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/marks"
 )
 
-// Marking returns the endpoint that marks new pods. What it cannot find out the controller marks later.
+// Marking returns the endpoint that marks new pods. If it cannot find out the budgets of a pod, the controller marks the
+// pod later.
 func (w Pods) Marking() admission.Endpoint {
 	return admission.Endpoint{Path: podKind().MutatePath(), Handler: podKind().Defaulting(func(ctx context.Context, req admission.Request[*corev1.Pod]) error {
 		if req.Operation != admissionv1.Create {

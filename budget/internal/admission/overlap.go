@@ -11,10 +11,11 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
-// Compare returns whether a new budget covers what another one of its namespace covers. As in OpenKruise two selectors
-// overlap if they ask for the same keys and one label of each can satisfy both; others that may meet are warned about.
+// Compare returns errors if a new budget covers the same pods as another budget of its namespace. As in OpenKruise two
+// selectors overlap if they ask for the same keys and one label of each can satisfy both. Compare warns about other
+// selectors that may meet.
 func Compare(b, old *v1beta1.PodUnavailableBudget, others []*v1beta1.PodUnavailableBudget) (errs field.ErrorList, warnings []string) {
-	if old != nil { // what it covers never changes
+	if old != nil { // its target or selector never changes
 		return nil, nil
 	}
 	for _, other := range others {

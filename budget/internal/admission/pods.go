@@ -36,7 +36,7 @@ type Pods struct {
 	// Live reads pods from the server, no more often than it has time for.
 	Live  client.Reader
 	Gates features.Set
-	// Refused, unless nil, is told of each refusal that is no dry run.
+	// Refused, unless nil, is called for each refusal that is no dry run.
 	Refused func(Refusal)
 }
 
@@ -45,9 +45,9 @@ type Refusal struct {
 	Pod       *corev1.Pod
 	Budget    *v1beta1.PodUnavailableBudget
 	Operation v1beta1.PubOperation
-	// User is the name of whoever asked.
+	// User is the name of the user that sent the request.
 	User string
-	// Why is what the user is told.
+	// Why is the reason that the user reads.
 	Why string
 }
 
@@ -95,8 +95,8 @@ func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (a
 	return admission.Findings{}, w.judge(ctx, d)
 }
 
-// evict answers evictions, whose requests hold no pod: the server is asked, as the cache may show the pod of before under
-// the same name.
+// evict answers evictions. Their requests hold no pod: the server is asked, as the cache may show the earlier pod of the
+// same name.
 func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Eviction]) (admission.Findings, error) {
 	if req.Operation != admissionv1.Create || !w.isOn(v1beta1.EvictOperation) {
 		return admission.Findings{}, nil
@@ -106,7 +106,7 @@ func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evictio
 	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
 	err := w.Live.Get(ctx, name, d.pod)
 	if apierrors.IsNotFound(err) {
-		return admission.Findings{}, nil // as the server will say
+		return admission.Findings{}, nil // the server answers that itself
 	}
 	if err != nil {
 		return admission.Findings{}, failed(d, fmt.Errorf("read pod %s: %w", name, err))
@@ -125,7 +125,7 @@ func (w Pods) isOn(op v1beta1.PubOperation) bool {
 	return false // the request disrupts nothing
 }
 
-// isEnding reports whether the namespace is being deleted with all its pods. Nobody waits for them any more.
+// isEnding reports whether the namespace is being deleted with all its pods. No client waits for these pods any more.
 func (w Pods) isEnding(ctx context.Context, namespace string) bool {
 	ns, err := fastclient.Get[corev1.Namespace](ctx, w.Cover.Cache, types.NamespacedName{Name: namespace})
 	return err == nil && ns.DeletionTimestamp != nil
@@ -186,8 +186,8 @@ func (w Pods) isLost(ctx context.Context, d disruption) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// refuse returns an error with the status that the client understands: drains repeat an eviction for 429 alone, and not
-// in silence, as they would with a time to wait. Operators tell budgets from others who refuse by the cause.
+// refuse returns an error with the status that the client understands: drains repeat an eviction for 429 alone, and not in
+// silence, as they would with a time to wait. By the cause, operators distinguish refusals of budgets from other refusals.
 func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) error {
 	if w.Refused != nil && !d.dryRun {
 		w.Refused(Refusal{Pod: d.pod, Budget: b, Operation: d.op, User: d.user, Why: why})
@@ -200,8 +200,8 @@ func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) 
 	return answer
 }
 
-// failed returns the error for a request that could not be judged, or of which nobody knows whether it is recorded. Drains
-// try again after 429 and after nothing else.
+// failed returns the error for a request that could not be judged, or that may or may not be recorded. Drains try again
+// after 429 only.
 func failed(d disruption, err error) error {
 	if d.op == v1beta1.EvictOperation {
 		return apierrors.NewTooManyRequests(err.Error(), 0)

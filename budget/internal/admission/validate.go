@@ -17,11 +17,11 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
-// ignoresNone is what is wrong with an empty selector of pods to ignore.
+// ignoresNone is the error for an empty selector of pods to ignore.
 const ignoresNone = "must not be empty: an empty ignoredPodSelector selects no pod"
 
-// Validate returns what is wrong with a budget. Old is the stored one, nil on create. A spec that is stored already does
-// not prevent other changes.
+// Validate returns the errors of a budget. Old is the stored one, nil on create. A spec that is stored already does not
+// prevent other changes.
 func Validate(b, old *v1beta1.PodUnavailableBudget) field.ErrorList {
 	if old != nil && equality.Semantic.DeepEqual(b.Spec, old.Spec) && equality.Semantic.DeepEqual(b.Annotations, old.Annotations) {
 		return nil
@@ -138,7 +138,7 @@ func validateOperations(b *v1beta1.PodUnavailableBudget, at *field.Path) field.E
 	return errs
 }
 
-// Lost returns what an update in that version would take away although its client does not know of it.
+// Lost returns errors for the values that an update in that version would remove although its client does not know them.
 func Lost(b, old *v1beta1.PodUnavailableBudget, version string) field.ErrorList {
 	if old == nil || version != v1alpha1.GroupVersion.Version {
 		return nil

@@ -26,7 +26,7 @@ import (
 // warnTimeout limits how long a request waits for a warning.
 const warnTimeout = time.Second
 
-// Warn returns what is allowed and probably not meant, whatever the budget covers.
+// Warn returns warnings about values that are allowed and probably not meant, independent of the covered pods.
 func Warn(b *v1beta1.PodUnavailableBudget) []string {
 	for _, none := range []string{"0", "0%"} {
 		if m := b.Spec.MaxUnavailable; m != nil && m.String() == none {
@@ -39,7 +39,7 @@ func Warn(b *v1beta1.PodUnavailableBudget) []string {
 	return nil
 }
 
-// WarnOfReplicas returns what is probably not meant of a workload that wants so many pods.
+// WarnOfReplicas returns warnings about values that are probably not meant for a workload that wants so many pods.
 func WarnOfReplicas(b *v1beta1.PodUnavailableBudget, workload string, replicas int32) []string {
 	desired, err := plan.Desired(&b.Spec, replicas)
 	at, limit := "spec.maxUnavailable", b.Spec.MaxUnavailable
@@ -58,7 +58,7 @@ func WarnOfReplicas(b *v1beta1.PodUnavailableBudget, workload string, replicas i
 	return nil
 }
 
-// warnOfNamespace tells of a namespace that the webhooks are not called for, as config/webhook says.
+// warnOfNamespace warns of a namespace that the webhooks are not called for, according to config/webhook.
 func (w Budgets) warnOfNamespace(ctx context.Context, name string) []string {
 	ns, err := fastclient.Get[corev1.Namespace](ctx, w.Cover.Cache, types.NamespacedName{Name: name})
 	if err != nil {
@@ -70,7 +70,7 @@ func (w Budgets) warnOfNamespace(ctx context.Context, name string) []string {
 	return nil
 }
 
-// warnOfOpenKruise tells of another operator of budgets. What cannot be found out in time is nothing to warn of.
+// warnOfOpenKruise warns of another operator of budgets. It returns no warning if the answer is not available in time.
 func (w Budgets) warnOfOpenKruise(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
 	defer cancel()
@@ -80,8 +80,8 @@ func (w Budgets) warnOfOpenKruise(ctx context.Context) []string {
 	return []string{openkruise.Trouble}
 }
 
-// warnOfOverlap names another budget that covers a pod of a new one. What cannot be found out in time is nothing to warn
-// of: a condition tells later.
+// warnOfOverlap names another budget that covers a pod of a new one. It returns no warning if the answer is not available
+// in time: a condition reports the overlap later.
 func (w Budgets) warnOfOverlap(ctx context.Context, req admission.Request[*v1beta1.PodUnavailableBudget]) []string {
 	ctx, cancel := context.WithTimeout(ctx, warnTimeout)
 	defer cancel()
@@ -98,8 +98,8 @@ func (w Budgets) warnOfOverlap(ctx context.Context, req admission.Request[*v1bet
 	return []string{fmt.Sprintf("PodUnavailableBudget %s also covers pod %s: a disruption counts against both budgets and either can refuse it", other, pod)}
 }
 
-// warnOfTarget returns what is probably not meant of the workload that the budget names. What cannot be found out in time
-// is nothing to warn of.
+// warnOfTarget returns warnings about values that are probably not meant for the workload that the budget names. It returns
+// no warning if the answer is not available in time.
 func (w Budgets) warnOfTarget(ctx context.Context, b *v1beta1.PodUnavailableBudget) []string {
 	ref := b.Spec.TargetReference
 	if ref == nil {

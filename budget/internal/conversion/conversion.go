@@ -89,7 +89,7 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 	return dst, nil
 }
 
-// fromHub turns fields into annotations. An annotation beside a field says nothing, and goes.
+// fromHub turns fields into annotations. An annotation of a field that is set has no effect, and is removed.
 func fromHub(src conversion.Object) (conversion.Object, error) {
 	dst := maps.Clone(src)
 	for _, p := range allPromoted() {
@@ -133,7 +133,7 @@ func Replicas(text string) (int32, error) {
 	return int32(n), nil
 }
 
-// IgnoredPods returns the selector that a text has as JSON. What the field does not have is an error.
+// IgnoredPods returns the selector that a text has as JSON. A key that the field does not have is an error.
 func IgnoredPods(text string) (*metav1.LabelSelector, error) {
 	var selector *metav1.LabelSelector
 	unknown, err := kjson.UnmarshalStrict([]byte(text), &selector)
@@ -146,8 +146,8 @@ func IgnoredPods(text string) (*metav1.LabelSelector, error) {
 	return selector, nil
 }
 
-// Lost says what an update through v1alpha1 would take away because the client has dropped the annotation that has it. It
-// is empty if nothing is lost, or if the object accepts that.
+// Lost describes the values that an update through v1alpha1 would remove because the client has dropped their annotation.
+// It is empty if nothing is lost, or if the object accepts the loss.
 func Lost(stored, updated *v1beta1.PodUnavailableBudget) string {
 	if stored.Spec.IgnoredPodSelector == nil || updated.Spec.IgnoredPodSelector != nil || conversion.AcceptsLoss(updated) {
 		return ""

@@ -53,7 +53,7 @@ func (r Reader) Budgets(ctx context.Context, pod *corev1.Pod) ([]*v1beta1.PodUna
 	return found, nil
 }
 
-// Known returns an error unless it can be told from caches which pods of the namespace the budget covers.
+// Known returns an error unless caches show which pods of the namespace the budget covers.
 func (r Reader) Known(ctx context.Context, b *v1beta1.PodUnavailableBudget) error {
 	if t := b.Spec.TargetReference; t != nil {
 		_, err := r.Targets.Get(ctx, KindOf(t), types.NamespacedName{Namespace: b.Namespace, Name: t.Name})
@@ -97,7 +97,7 @@ func matches(by *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
 }
 
-// KindOf returns the kind of a target. Its version says nothing.
+// KindOf returns the kind of a target. Its version is ignored.
 func KindOf(target *v1beta1.TargetReference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(target.APIVersion, target.Kind).GroupKind()
 }

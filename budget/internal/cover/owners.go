@@ -18,7 +18,7 @@ import (
 
 var replicaSet = schema.GroupKind{Group: appsv1.GroupName, Kind: "ReplicaSet"} //nolint:gochecknoglobals // a constant
 
-// owners are the owners of a pod, told by their UIDs. They are looked up when somebody first asks.
+// owners are the owners of a pod, identified by their UIDs. They are looked up with the first question.
 type owners struct {
 	reader Reader
 	pod    *corev1.Pod
@@ -83,8 +83,8 @@ func (r Reader) controls(ctx context.Context, target *metav1.PartialObjectMetada
 	return err == nil && selector != nil && matches(selector, pod.Labels), err
 }
 
-// mayBeUnder reports whether the owner that could not be read may be the workload, or lead to it. Of the owners of
-// workloads whose pods always have owner references only ReplicaSets have owners themselves.
+// mayBeUnder reports whether the owner that could not be read may be the workload, or lead to it. Some kinds of workloads
+// always have owner references on their pods. Among the owners of these pods only ReplicaSets have owners themselves.
 func (o *owners) mayBeUnder(kind schema.GroupKind, name string) bool {
 	var last metav1.Object = o.pod
 	if n := len(o.chain); n > 0 {
@@ -93,8 +93,8 @@ func (o *owners) mayBeUnder(kind schema.GroupKind, name string) bool {
 	return MaySelect(kind) || isController(kind, name, last) || isControlledBy(replicaSet, last)
 }
 
-// haveLeft reports whether the pod's workload is gone or going, but for one that leaves its pods behind: nobody replaces the pod,
-// and the garbage collector is about to delete it.
+// haveLeft reports whether the pod's workload is gone or being deleted, except a workload that leaves its pods behind: no
+// controller replaces the pod, and the garbage collector is about to delete it.
 func (o *owners) haveLeft(ctx context.Context) bool {
 	if metav1.GetControllerOfNoCopy(o.pod) == nil {
 		return false
@@ -105,7 +105,7 @@ func (o *owners) haveLeft(ctx context.Context) bool {
 	})
 }
 
-// staying returns the pods whose workload is neither gone nor going.
+// staying returns the pods, except pods of a workload that is gone or being deleted.
 func (r Reader) staying(ctx context.Context, pods []*corev1.Pod) []*corev1.Pod {
 	left := map[types.UID]bool{} // by controller
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
@@ -133,7 +133,8 @@ func isControlledBy(kind schema.GroupKind, object metav1.Object) bool {
 	return ref != nil && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind
 }
 
-// isUnreadable reports whether an owner is gone or cannot be read for reasons that do not pass: nobody above it can be a target.
+// isUnreadable reports whether an owner is gone or cannot be read for reasons that do not pass: no owner above it can be a
+// target.
 func isUnreadable(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err)
 }

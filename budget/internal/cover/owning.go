@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// owningTTL is how long it is remembered whether a target owns pods. A pass over its budget finds out anew.
+	// owningTTL is how long it is remembered whether a target owns pods. A pass over its budget finds it out again.
 	owningTTL = time.Second
 	// owningSize is of how many targets.
 	owningSize = 10_000

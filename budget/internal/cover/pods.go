@@ -38,8 +38,8 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // Pods returns the pods that the budget covers, and its target if it names one. An error that satisfies IsNotFound means
-// that the target is not there; with one that Unreadable knows come the pods that it controls itself. Pods whose workload
-// is gone or going are left out.
+// that the target is not there. With an error that Unreadable knows, Pods returns the pods that the target controls itself.
+// Pods of a workload that is gone or being deleted are left out.
 func (r Reader) Pods(ctx context.Context, b *v1beta1.PodUnavailableBudget) ([]*corev1.Pod, *metav1.PartialObjectMetadata, error) {
 	pods, target, err := r.within(ctx, b)
 	return r.staying(ctx, pods), target, err
@@ -65,7 +65,7 @@ func (r Reader) within(ctx context.Context, b *v1beta1.PodUnavailableBudget) ([]
 	return pods, target, err
 }
 
-// controlledBy returns the pods whose controller has the kind and the name.
+// controlledBy returns the pods with a controller of that kind and name.
 func (r Reader) controlledBy(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) ([]*corev1.Pod, error) {
 	all, err := fastclient.All[corev1.Pod](ctx, r.Cache, name.Namespace)
 	if err != nil {

@@ -44,7 +44,7 @@ func covered(kind schema.GroupKind, owned, selected []*corev1.Pod) []*corev1.Pod
 	return append(selected, slices.DeleteFunc(slices.Clone(owned), func(pod *corev1.Pod) bool { return known[pod.UID] })...)
 }
 
-// scaleSelector returns what selects the pods of the target; nil if it has no scale that can be read, or that says so.
+// scaleSelector returns the selector of the target's pods; nil if its scale cannot be read or has no valid selector.
 func (r Reader) scaleSelector(ctx context.Context, target *metav1.PartialObjectMetadata) (*metav1.LabelSelector, error) {
 	scale, err := r.Targets.Replicas(ctx, target)
 	if err != nil && !apierrors.IsNotFound(err) && isUnknown(err) == "" {
@@ -60,7 +60,7 @@ func (r Reader) scaleSelector(ctx context.Context, target *metav1.PartialObjectM
 	return selector, nil
 }
 
-// through returns those of the pods that the target controls through others.
+// through returns the pods that the target controls through others.
 func (r Reader) through(ctx context.Context, target *metav1.PartialObjectMetadata, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	var found []*corev1.Pod
 	below := map[types.UID]bool{target.UID: false} // of a pod's controller; Controlled returns the pods of the target itself

@@ -27,14 +27,14 @@ type Object struct {
 // tally collects the workloads of a budget.
 type tally struct {
 	reader Reader
-	tops   map[types.UID]*metav1.PartialObjectMetadata // of a direct owner, what it belongs to; nil if it is gone
+	tops   map[types.UID]*metav1.PartialObjectMetadata // by direct owner: the workload that it belongs to; nil if it is gone
 	found  map[types.UID]*plan.Workload
 	order  []types.UID
 	on     map[Object]bool
 }
 
-// Workloads returns what the pods belong to, each once, or the target if there is one, and the objects that this follows
-// from. Those that are gone or going want no pods. An error may pass.
+// Workloads returns the workloads that the pods belong to, each once, or the target if there is one, and the objects that
+// this follows from. Workloads that are gone or being deleted want no pods. An error may pass.
 func (r Reader) Workloads(ctx context.Context, pods []*corev1.Pod, target *metav1.PartialObjectMetadata) ([]plan.Workload, map[Object]bool, error) {
 	t := tally{
 		reader: r, tops: map[types.UID]*metav1.PartialObjectMetadata{}, found: map[types.UID]*plan.Workload{}, on: map[Object]bool{},
@@ -88,8 +88,8 @@ func (t *tally) all(ctx context.Context, pods []*corev1.Pod) error {
 	return nil
 }
 
-// top returns what a pod belongs to: its controller, or what controls that ReplicaSet if it has replicas. It is nil for
-// one that is gone and for one that cannot be read.
+// top returns the workload that a pod belongs to: its controller or, if that is a ReplicaSet, the controller of the
+// ReplicaSet, if it has replicas. It is nil for a workload that is gone and for one that cannot be read.
 func (t *tally) top(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
 	chain, err := t.reader.Targets.Owners(ctx, pod.Namespace, pod)
 	if len(chain) == 0 {
@@ -120,7 +120,7 @@ func isReplicaSet(o *metav1.PartialObjectMetadata) bool {
 	return o.GroupVersionKind().GroupKind() == replicaSet
 }
 
-// count adds a workload, once, and the pod to one whose replicas are not known.
+// count adds a workload, once, and the pod to a workload with unknown replicas.
 func (t *tally) count(ctx context.Context, o *metav1.PartialObjectMetadata, pod *corev1.Pod) error {
 	t.depend(o)
 	w := t.found[o.UID]
@@ -163,7 +163,7 @@ func (t *tally) unscaled(ctx context.Context, o *metav1.PartialObjectMetadata, n
 	return nil
 }
 
-// unknown adds a workload whose replicas are not known, unless the error may pass.
+// unknown adds a workload with unknown replicas, unless the error may pass.
 func (t *tally) unknown(uid types.UID, name string, err error) error {
 	reason := isUnknown(err)
 	if reason == "" {

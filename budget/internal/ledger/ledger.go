@@ -48,14 +48,14 @@ func (l *Ledger) Check(b *v1beta1.PodUnavailableBudget, req plan.Request) string
 	return l.decide(l.statuses().Newest(b), req, l.Clock.Now()).Refused
 }
 
-// Ask records the request and returns an empty text if the budget, which the cache has so, grants it; otherwise it
-// returns why not. An error means that nobody knows.
+// Ask records the request and returns an empty text if the budget, which the cache has so, grants it; otherwise it returns
+// the reason for the refusal. After an error the outcome is unknown.
 func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req plan.Request) (refused string, err error) {
 	q := &question{request: req}
 	_, err = l.statuses().Ask(ctx, b, q)
 	switch {
 	case errors.Is(err, ledger.ErrGone):
-		return "", nil // nobody protects the pod any more
+		return "", nil // no budget protects the pod any more
 	case err != nil:
 		return "", fmt.Errorf("check budget %s: %w", b.Name, err)
 	case q.verdict.Next != nil:
@@ -64,7 +64,7 @@ func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req p
 	return q.verdict.Refused, nil
 }
 
-// Through writes a status of the controller's together with what waits to be recorded.
+// Through writes a status of the controller together with the grants that wait to be recorded.
 func (l *Ledger) Through(ctx context.Context, object client.Object, next func(client.Object) client.Object) (client.Object, error) {
 	return l.statuses().Through(ctx, object, next)
 }

@@ -57,7 +57,7 @@ type podMarks struct {
 // Options describe the controller that marks pods.
 type Options struct {
 	base.Settings
-	// Cover reads what budgets cover. Its Cache is set by SetUpPods.
+	// Cover reads which pods budgets cover. Its Cache is set by SetUpPods.
 	Cover cover.Reader
 	// Pods is how pods are cached.
 	Pods cache.ByObject
@@ -96,7 +96,7 @@ func SetUpPods(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // changes selects the events after which another budget may cover a pod, or its mark may be wrong.
 func changes() predicate.Predicate {
 	return predicate.Funcs{
-		DeleteFunc: func(event.DeleteEvent) bool { return true }, // what is remembered of it can go
+		DeleteFunc: func(event.DeleteEvent) bool { return true }, // the controller can forget the pod
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld, e.ObjectNew
 			ownerBefore, ownerAfter := metav1.GetControllerOf(before), metav1.GetControllerOf(after)
@@ -118,8 +118,8 @@ func budgetEvents(wake *wakeups.Queue[types.NamespacedName]) handler.EventHandle
 	}
 }
 
-// podsOf returns the pods that the budget covers and that have another mark or none, and those that have its mark and that
-// it does not cover. While it is not known what it covers, all with its mark are among them.
+// podsOf returns the pods that the budget covers and that have another mark or none, and the pods that have its mark and
+// that it does not cover. While the covered pods are unknown, it returns all pods with its mark.
 func (r *podMarks) podsOf(ctx context.Context, key types.NamespacedName) ([]reconcile.Request, error) {
 	covered, err := r.coveredBy(ctx, key)
 	if err != nil {
@@ -148,8 +148,9 @@ func (r *podMarks) coveredBy(ctx context.Context, key types.NamespacedName) ([]*
 	return pods, err
 }
 
-// lasts reports whether an error about the pods of a budget says that its target is not there, or is of a kind that cannot be
-// read. Pods that come later wake themselves, and the passes over a budget wake the pods of kinds that may select others.
+// lasts reports whether an error about the pods of a budget means that its target is not there, or is of a kind that cannot
+// be read. Pods that come later wake themselves, and the passes over a budget wake the pods of kinds that may select
+// others.
 func lasts(target *v1beta1.TargetReference, err error) bool {
 	switch {
 	case apierrors.IsNotFound(err):

@@ -36,7 +36,7 @@ func ofPod(pod *corev1.Pod, budgets []*v1beta1.PodUnavailableBudget, known actio
 	}
 	patches := change.Patches()
 	for i := range patches {
-		patches[i].AnyVersion = true // nobody else writes marks
+		patches[i].AnyVersion = true // no other client writes marks
 	}
 	return with(p, action.Action{Verb: action.PatchMetadata, Object: pod, Patches: patches, Reason: "Mark"})
 }

@@ -1,2 +1,2 @@
-// Package openkruise finds out whether OpenKruise answers for budgets in the same cluster, and tells users.
+// Package openkruise finds out whether OpenKruise answers for budgets in the same cluster, and warns users.
 package openkruise

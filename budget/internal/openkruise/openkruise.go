@@ -22,17 +22,17 @@ import (
 const (
 	// configuration is the name that OpenKruise's manager has in its code for the configuration of its webhooks.
 	configuration = "kruise-validating-webhook-configuration"
-	// resource is that of budgets.
+	// resource is the name of the resource of budgets.
 	resource = "podunavailablebudgets"
 	// pause is the time between two looks.
 	pause = 10 * time.Minute
 )
 
-// Trouble says what is wrong where OpenKruise answers for budgets, too.
+// Trouble describes the problem if OpenKruise answers for budgets, too.
 const Trouble = "OpenKruise also handles PodUnavailableBudgets: they are in ValidatingWebhookConfiguration " + configuration +
 	". Both operators write the status, and each refuses disruptions by its own count; run: flotilla takeover budget"
 
-// beside is global as its registry is.
+// `beside` is global as its registry is.
 var beside = prometheus.NewGauge(prometheus.GaugeOpts{ //nolint:gochecknoglobals // see above
 	Name: "flotilla_budget_beside_openkruise",
 	Help: "1 while OpenKruise also handles PodUnavailableBudgets, as seen by the leader; 0 otherwise.",
@@ -58,8 +58,8 @@ func Answers(ctx context.Context, live client.Reader) (bool, error) {
 	}), nil
 }
 
-// Watch tells in the log and in a metric while OpenKruise answers for budgets. It runs in the leader: in the course of a takeover
-// OpenKruise answers no more when the manager leads.
+// Watch reports in the log and in a metric while OpenKruise answers for budgets. It runs in the leader: in the course of a
+// takeover OpenKruise answers no more when the manager leads.
 type Watch struct {
 	Live  client.Reader
 	Clock clock.WithTicker
@@ -83,7 +83,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// look leaves all as it is where it cannot be told whether OpenKruise answers: that costs a hint.
+// look changes nothing if it cannot find out whether OpenKruise answers: that costs a hint.
 func (w *Watch) look(ctx context.Context) {
 	answers, err := Answers(ctx, w.Live)
 	switch {

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
-// reconciler reconciles PodUnavailableBudgets. What it remembers delays the end of grants and saves requests; a new
-// process does without it.
+// reconciler reconciles PodUnavailableBudgets. Its memory delays the end of grants and saves requests; a new process does
+// without it.
 type reconciler struct {
 	*base.Controller
 	cover      cover.Reader
@@ -114,7 +114,7 @@ func drifts(workloads []plan.Workload) bool {
 	return false
 }
 
-// remembered is what is remembered of a budget between passes.
+// remembered is the memory of a budget between passes.
 type remembered struct {
 	sights       plan.Sights
 	looks        plan.Looks

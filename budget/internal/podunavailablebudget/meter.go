@@ -19,7 +19,8 @@ func init() { metrics.Registry.MustRegister(budgetPods) } //nolint:gochecknoinit
 // meter sets the metric of budgets. It implements base.Memory.
 type meter struct{}
 
-// show sets what a pass has found. guarded is how many pods have a mark, without which the API server does not ask.
+// show sets the numbers that a pass has found. guarded is how many pods have a mark, without which the API server does not
+// ask.
 func (meter) show(budget types.NamespacedName, s *v1beta1.PodUnavailableBudgetStatus, guarded int32) {
 	for state, n := range map[string]int32{
 		"total": s.TotalReplicas, "desired": s.DesiredAvailable, "current": s.CurrentAvailable, "allowed": s.UnavailableAllowed, "guarded": guarded,

@@ -24,8 +24,8 @@ import (
 // comparePause is how often a budget is compared with the others of its namespace at most.
 const comparePause = 5 * time.Second
 
-// overlaps compares budgets with the others of their namespaces, beside the passes: it costs as much as the namespace has
-// budgets, and may ask the API server about the targets of all of them. No grant depends on it.
+// overlaps compares budgets with the others of their namespaces, apart from the passes: it costs as much as the namespace
+// has budgets, and may ask the API server about the targets of all of them. No grant depends on it.
 type overlaps struct {
 	asked *memory.Objects[time.Time] // for the last time
 	found *memory.Objects[overlap]
@@ -89,8 +89,8 @@ func (o *overlaps) set(b *v1beta1.PodUnavailableBudget, now overlap) bool {
 	return now.pod != "" || meta.FindStatusCondition(b.Status.Conditions, plan.ConditionConflict) != nil
 }
 
-// compare tells what was found last, and has the budget compared anew unless that was asked for a moment ago: then it returns
-// after how long to come again.
+// compare sets the last result in the snapshot. It also has the budget compared again, unless that was requested a moment
+// ago: then it returns how long to wait before the next request.
 func (o *overlaps) compare(s *plan.Snapshot) time.Duration {
 	key := memory.KeyOf(s.Budget)
 	last, known := o.found.Get(key)

@@ -28,7 +28,7 @@ const (
 	ControllerName = "podunavailablebudget"
 	// workers is how many budgets are reconciled at a time by default.
 	workers = 3
-	// recheck is how often a budget is looked at whose workloads send no events: they are not there, or cannot be read.
+	// recheck is how often a budget is looked at if its workloads send no events: they are not there, or cannot be read.
 	recheck = 30 * time.Second
 	// loading is how often it is looked whether the cache has the pods of a namespace that has just got its first budget.
 	loading = 100 * time.Millisecond
@@ -37,18 +37,18 @@ const (
 // Options describe the controller.
 type Options struct {
 	base.Settings
-	// Cover reads what a budget covers. Its Cache is set by SetUp.
+	// Cover reads which pods a budget covers. Its Cache is set by SetUp.
 	Cover cover.Reader
 	// IsComplete reports whether the cache has the pods of a namespace.
 	IsComplete func(namespace string) bool
-	// Chosen, which somebody must read, gets the budgets after each pass whose targets may say in their status which pods
+	// Chosen must have a reader. After each pass it gets the budgets with targets that may show in their status which pods
 	// they have.
 	Chosen chan<- event.GenericEvent
 	// Through writes statuses together with the grants that wait to be recorded, as base.Pass has it.
 	Through func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
-// SetUp adds the controller to the manager: events of a budget wake it, and those of pods and workloads that concern it.
+// SetUp adds the controller to the manager: events of a budget wake it, and events of pods and workloads that concern it.
 // The indexes of package cover must have been added.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := base.New(ctx, mgr, base.Options{

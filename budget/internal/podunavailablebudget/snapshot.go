@@ -22,7 +22,7 @@ import (
 // questions is how many pods the server is asked about at once.
 const questions = 8
 
-// snapshot reads what concerns one budget.
+// snapshot reads the state of one budget.
 func (r *reconciler) snapshot(ctx context.Context, b *v1beta1.PodUnavailableBudget) (plan.Snapshot, error) {
 	key := client.ObjectKeyFromObject(b)
 	s := plan.Snapshot{Budget: b, Now: r.Clock.Now()}
@@ -34,7 +34,8 @@ func (r *reconciler) snapshot(ctx context.Context, b *v1beta1.PodUnavailableBudg
 	return s, r.look(ctx, &s, key)
 }
 
-// readWorkloads reads the pods of the budget and what they belong to, and has its changes bring further passes.
+// readWorkloads reads the pods of the budget and the workloads that they belong to. Changes of these workloads bring
+// further passes.
 func (r *reconciler) readWorkloads(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
 	t := s.Budget.Spec.TargetReference
 	pods, target, err := r.cover.Pods(ctx, s.Budget)
@@ -59,7 +60,7 @@ func (r *reconciler) readWorkloads(ctx context.Context, s *plan.Snapshot, key ty
 	return r.workloads.follow(ctx, key, on)
 }
 
-// hide keeps the absence of another object from being taken for that of the budget.
+// hide keeps the absence of another object from being taken for the absence of the budget.
 func hide(err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%v", err) //nolint:errorlint // that is the point
@@ -67,7 +68,8 @@ func hide(err error) error {
 	return err
 }
 
-// look asks the server about pods whose changes are new and whose grants would end, and keeps what it says until the cache shows that.
+// look asks the server about pods with new changes and about pods with grants that would end. It keeps the answers until
+// the cache shows them.
 func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
 	known, _ := r.memory.Get(memory.KeyOf(s.Budget))
 	st := &s.Budget.Status

@@ -34,7 +34,7 @@ func Pods(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{Transform: trim})
 }
 
-// trim keeps of a pod what decides about its budget, which is less than plans of workloads read.
+// trim keeps the fields of a pod that decide about its budget. Plans of workloads read more fields.
 func trim(object any) (any, error) {
 	object, err := fastclient.TrimPod(object)
 	pod, ok := object.(*corev1.Pod)
@@ -57,7 +57,7 @@ func trim(object any) (any, error) {
 	return pod, nil
 }
 
-// trimConditions keeps what conditions that decide say, and not since when and why.
+// trimConditions keeps the type and the status of the conditions that decide, without times and reasons.
 func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	kept := make([]corev1.PodCondition, 0, 1) // of most pods
 	for _, c := range conditions {

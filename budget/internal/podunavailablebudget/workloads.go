@@ -32,7 +32,7 @@ type workloads struct {
 	mgr     ctrl.Manager
 	caches  func(schema.GroupKind) bool // whether objects of a kind are cached
 	edited  chan event.GenericEvent
-	changed chan event.GenericEvent // otherwise: they may say in their status which pods they have
+	changed chan event.GenericEvent // otherwise: their status may show which pods they have
 	ended   chan struct{}
 
 	mu      sync.Mutex
@@ -162,7 +162,7 @@ func (w *workloads) handler(kind schema.GroupKind) toolscache.ResourceEventHandl
 	}
 }
 
-// tell wakes the budgets that depend on the object.
+// `tell` wakes the budgets that depend on the object.
 func (w *workloads) tell(events chan<- event.GenericEvent, o cover.Object) {
 	w.mu.Lock()
 	budgets := make([]types.NamespacedName, 0, len(w.budgets[o]))

@@ -1,3 +1,3 @@
-// Package wakeups finds whom an event wakes, beside the delivery of events. The API server may have to be asked for that: a
-// lookup that takes long, or fails, delays no other event.
+// Package wakeups finds the objects that an event wakes, apart from the delivery of events. The API server may have to be
+// asked for that: a lookup that takes long, or fails, delays no other event.
 package wakeups

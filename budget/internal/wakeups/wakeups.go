@@ -21,31 +21,33 @@ const (
 // Requests is the queue of a controller.
 type Requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Queue has what events are about, until it is found whom they wake. It is safe for concurrent use.
+// Queue has the subjects of events until the objects that they wake are found. It is safe for concurrent use.
 type Queue[T comparable] struct {
 	find func(context.Context, T) ([]reconcile.Request, error)
 	due  workqueue.TypedRateLimitingInterface[wakeup[T]]
 }
 
-// wakeup is that those whom something concerns go into the queue of a controller after a while.
+// wakeup is a request to put the objects that something concerns into the queue of a controller after a while.
 type wakeup[T comparable] struct {
 	about T
 	into  Requests
 	after time.Duration
 }
 
-// New returns a queue. What find returns is woken even if it comes with an error, after which the lookup is repeated.
+// New returns a queue. The requests that find returns are woken even if they come with an error, after which the lookup is
+// repeated.
 func New[T comparable](find func(context.Context, T) ([]reconcile.Request, error)) *Queue[T] {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[wakeup[T]](firstRetry, slowestRetry)
 	return &Queue[T]{find, workqueue.NewTypedRateLimitingQueue(limiter)}
 }
 
-// Add has those whom it concerns put into the queue of a controller, that long after they are found. It never waits.
+// Add has the objects that the subject concerns put into the queue of a controller, that long after they are found. It
+// never waits.
 func (q *Queue[T]) Add(about T, into Requests, after time.Duration) {
 	q.due.Add(wakeup[T]{about, into, after})
 }
 
-// Run finds whom to wake until the context ends.
+// Run finds the objects to wake until the context ends.
 func (q *Queue[T]) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for range workers {

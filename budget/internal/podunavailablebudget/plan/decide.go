@@ -27,17 +27,17 @@ type Request struct {
 	// Pod is the pod as stored before the request.
 	Pod       *corev1.Pod
 	Operation v1beta1.PubOperation
-	// ResizeApart is true if a resize is protected only where a budget says RESIZE.
+	// ResizeApart is true if a resize is protected only by budgets that name RESIZE.
 	ResizeApart bool
-	// Recorded is true if this process has recorded the operation for this version of the pod less than FreshFor ago. What
-	// another process has written may be older than it looks.
+	// Recorded is true if this process has recorded the operation for this version of the pod less than FreshFor ago. A
+	// record of another process may be older than it looks.
 	Recorded bool
 	Now      time.Time
 }
 
 // Verdict is the answer of one budget to a request.
 type Verdict struct {
-	// Refused says in words why the request must not be carried out; empty if it may.
+	// Refused is the reason why the request must not be carried out; empty if it may.
 	Refused string
 	// Next is the status to be written before the request is carried out; nil if nothing is to be recorded.
 	Next *v1beta1.PodUnavailableBudgetStatus
@@ -47,9 +47,9 @@ type Verdict struct {
 
 // Decide returns whether a budget grants a request.
 //
-// What disrupts nothing, what a user has exempted, and what the budget does not protect, is free and leaves no trace: the
-// numbers follow when the pods are seen to change. Only a disruption that has passed the budget lets its pod go again. A
-// budget whose numbers do not follow from its present spec grants nothing.
+// A request is free and leaves no trace if it disrupts nothing, if a user has exempted it, or if the budget does not
+// protect from it: the numbers follow when the pods are seen to change. Only a disruption that has passed the budget lets
+// its pod go again. A budget with numbers that do not follow from its present spec grants nothing.
 func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	s := &b.Status
 	switch {
@@ -90,7 +90,7 @@ func isIgnored(b *v1beta1.PodUnavailableBudget, pod *corev1.Pod) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
 }
 
-// wayOut tells what a user can do about a budget that is used up.
+// wayOut names the options of a user if a budget is used up.
 const wayOut = "; retry later, or exempt the pod with annotation " + v1beta1.NoProtectAnnotation + "=true"
 
 func refusal(b *v1beta1.PodUnavailableBudget, req Request, why string) string {
@@ -144,7 +144,7 @@ func ago(at metav1.Time, now time.Time) string {
 	return max(0, now.Sub(at.Time)).Truncate(time.Second).String() + " ago"
 }
 
-// left says how much longer a grant counts of which nothing is seen.
+// left describes how much longer a grant counts without a visible effect.
 func left(at metav1.Time, life time.Duration, bound string, now time.Time) string {
 	more := min(at.Add(life).Sub(now), life).Truncate(time.Second)
 	if more <= 0 {

@@ -29,9 +29,9 @@ type Grant struct {
 	UID types.UID
 	// Disrupts is true for a deletion or eviction, false for a change.
 	Disrupts bool
-	// At is the time in the entry in seconds since 1970, by the clock of whoever granted last.
+	// At is the time in the entry in seconds since 1970, by the clock of the process that granted last.
 	At int64
-	// Of is the resourceVersion of the pod whose change was granted last; empty if that is not known.
+	// Of is the resourceVersion of the pod at the last granted change; empty if that is not known.
 	Of string
 }
 
@@ -47,15 +47,15 @@ func Grants(s *v1beta1.PodUnavailableBudgetStatus) []Grant {
 	return all
 }
 
-// isSeen reports whether the pod is newer than the one whose change was granted: API servers carry a change out on the
-// version for which it was granted, and ask again for another one.
+// isSeen reports whether the pod is newer than the pod of the granted change: API servers carry a change out on the version
+// for which it was granted, and ask again for another one.
 func (g Grant) isSeen(pod *corev1.Pod) bool {
 	order, err := resourceversion.CompareResourceVersion(g.Of, pod.ResourceVersion)
 	return err == nil && order < 0
 }
 
 // Sights are the moments at which the process that counts has seen entries. Entries expire by that process's clock alone:
-// those of other machines may be wrong.
+// the clocks of other machines may be wrong.
 type Sights map[entry]sight
 
 // entry is a place in the ledger, however often it is renewed.
@@ -105,8 +105,8 @@ func (s Sights) areWorn(g Grant, now time.Time) bool {
 	return seen.last.After(seen.first) && now.Sub(seen.first) >= Life
 }
 
-// passes reports whether the pod may be disrupted because a disruption of it has passed the budget. What another manager
-// has written, OpenKruise or an earlier release, need not have passed it: it is taken for that while the floor holds.
+// passes reports whether the pod may be disrupted because a disruption of it has passed the budget. An entry of another
+// manager, OpenKruise or an earlier release, need not have passed it: it counts as passed while the floor holds.
 func passes(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	_, passed := s.Grants[pod.Name]
 	return hasEntry(s, pod) && !isClosed(s, pod) && (passed || s.CurrentAvailable >= s.DesiredAvailable)
@@ -131,8 +131,8 @@ func isTaken(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	return ok && uid != pod.UID
 }
 
-// record returns the status with an entry for the pod, whose disruption has passed the budget. The pod is charged unless it
-// has an entry already. Nobody else may have one under its name.
+// record returns the status with an entry for the pod after its disruption has passed the budget. The pod is charged unless
+// it has an entry already. No other pod may have one under its name.
 func record(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod, op v1beta1.PubOperation, now time.Time) *v1beta1.PodUnavailableBudgetStatus {
 	next := *s
 	if !hasEntry(s, pod) {
@@ -168,8 +168,8 @@ func newest(a, b string) string {
 	return b
 }
 
-// allowed is how many disruptions are shown as allowed: surplus pods do not raise it above what the budget allows. A
-// minimum above the replicas allows surplus pods alone.
+// allowed is how many disruptions are shown as allowed: surplus pods do not raise it above the number that the budget
+// allows. A minimum above the replicas allows surplus pods alone.
 func allowed(s *v1beta1.PodUnavailableBudgetStatus) int32 {
 	surplus := s.CurrentAvailable - s.DesiredAvailable
 	if s.TotalReplicas >= s.DesiredAvailable {

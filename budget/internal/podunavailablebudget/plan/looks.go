@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Looks are pods, by their names, as the server had them when it was asked, for as long as the cache shows older ones. An
-// entry that was dropped for what the server said would otherwise be missed by the next pass.
+// Looks are pods, by their names, as the server had them when it was asked, for as long as the cache shows older ones.
+// Without them the next pass would miss an entry that was dropped because of the server's answer.
 type Looks map[string]Look
 
-// Look is what the server said of a pod.
+// Look is the server's answer about a pod.
 type Look struct {
 	// Pod is the pod, nil if there was none of the name.
 	Pod *corev1.Pod
@@ -22,7 +22,7 @@ type Look struct {
 	Unseen bool
 }
 
-// NewLook returns what the server said of a name, given the UID in the ledger and the pod in the cache.
+// NewLook returns the server's answer about a name, given the UID in the ledger and the pod in the cache.
 func NewLook(pod *corev1.Pod, recorded types.UID, cached *corev1.Pod) Look {
 	l := Look{Pod: pod, Gone: []types.UID{recorded}, Unseen: pod != nil && cached == nil}
 	if cached != nil {
@@ -50,8 +50,8 @@ func (ls Looks) Newest(name string, cached *corev1.Pod) *corev1.Pod {
 	return l.Pod
 }
 
-// StillNeeded returns the looks that the cache does not show yet. Of a pod that the cache does not have, the server is asked
-// again: it may have come and gone unseen, and its entry would stay for ever.
+// StillNeeded returns the looks that the cache does not show yet. If the cache does not have a pod, the server is asked
+// again: the pod may have come and gone unseen, and its entry would stay permanently.
 func (ls Looks) StillNeeded(cached func(name string) *corev1.Pod) Looks {
 	next := Looks{}
 	for name, l := range ls {

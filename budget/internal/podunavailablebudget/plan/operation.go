@@ -25,7 +25,7 @@ func OfUpdate(before, after *corev1.Pod) v1beta1.PubOperation {
 	return OfResize(before, after)
 }
 
-// OfResize returns which operation a change of resources is, those of the pod as a whole among them: RESIZE if all
+// OfResize returns which operation a change of resources is, including the resources of the pod as a whole: RESIZE if all
 // containers keep running, UPDATE if one restarts, empty if nothing changes.
 func OfResize(before, after *corev1.Pod) v1beta1.PubOperation {
 	var op v1beta1.PubOperation
@@ -103,7 +103,7 @@ func restartsFor(c *corev1.Container, resource corev1.ResourceName) bool {
 func protects(b *v1beta1.PodUnavailableBudget, op v1beta1.PubOperation, resizeApart bool) bool {
 	operations := b.Spec.ProtectOperations
 	if len(operations) == 0 {
-		// What cannot be read is refused by admission, and means nothing here.
+		// Admission refuses a value that cannot be read. Here it has no effect.
 		operations, _ = conversion.Operations(b.Annotations[v1beta1.ProtectOperationsAnnotation])
 	}
 	if len(operations) == 0 {

@@ -21,7 +21,7 @@ import (
 // recheck is how often a change is looked at again that a node does not carry out.
 const recheck = 30 * time.Second
 
-// Snapshot is what was read of one budget.
+// Snapshot is the state that was read of one budget.
 type Snapshot struct {
 	Budget *v1beta1.PodUnavailableBudget
 	// Pods are those that the budget covers.
@@ -35,7 +35,7 @@ type Snapshot struct {
 	// SharedUnknown is true if that could not be found out: condition Conflict stays as it is.
 	SharedUnknown bool
 	Sights        Sights
-	// Replacements follow from what the server was asked, too.
+	// Replacements also follow from the server's answers.
 	Replacements Replacements
 	Now          time.Time
 	Refusals     action.Refusals
@@ -43,11 +43,11 @@ type Snapshot struct {
 	later map[entry]bool // granted since all else was read
 }
 
-// Plan is what follows from a snapshot.
+// Plan is the result for a snapshot.
 type Plan struct {
 	action.Plan
 	Status v1beta1.PodUnavailableBudgetStatus
-	// Undone are pods whose granted deletion has not happened.
+	// Undone are pods with a granted deletion that has not happened.
 	Undone []*corev1.Pod
 	// Err is why the limit cannot be evaluated.
 	Err error
@@ -71,8 +71,8 @@ func Compute(s Snapshot) Plan {
 	return p
 }
 
-// Renew returns the plan for a newer version of the budget, in which admission has granted disruptions since the snapshot was
-// read. ok is false if somebody has ended grants or edited the budget: the pods must be read anew then.
+// Renew returns the plan for a newer version of the budget, in which admission has granted disruptions since the snapshot
+// was read. ok is false if another client has ended grants or edited the budget: the pods must be read again then.
 func (s Snapshot) Renew(newer *v1beta1.PodUnavailableBudget) (p Plan, ok bool) {
 	if newer.Generation != s.Budget.Generation || !maps.Equal(newer.Annotations, s.Budget.Annotations) {
 		return Plan{}, false
@@ -95,9 +95,9 @@ func (s Snapshot) Renew(newer *v1beta1.PodUnavailableBudget) (p Plan, ok bool) {
 	return Compute(s), true
 }
 
-// LookAt returns the names of pods that the server must be asked about: before a grant is dropped, as the caches may lag, and
-// once a change is granted, as they have no containers. Pods are those of the namespace that the ledger names, as far as they
-// are known.
+// LookAt returns the names of pods that the server must be asked about: before a grant is dropped, as the caches may lag,
+// and once a change is granted, as they have no containers. Pods are the pods of the namespace that the ledger names, as
+// far as they are known.
 func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 	var names []string
 	for _, g := range Grants(&s.Budget.Status) {
@@ -110,7 +110,7 @@ func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 	return slices.Compact(names)
 }
 
-// ends reports whether the grant ends by what the caches show of its pod.
+// ends reports whether the grant ends according to its pod in the caches.
 func (s *Snapshot) ends(g Grant, pod *corev1.Pod) bool {
 	if !IsActive(pod) || s.Sights.left(g, pod, s.Now) > 0 {
 		return false
@@ -130,7 +130,7 @@ func (s *Snapshot) covered() []*corev1.Pod {
 	return all
 }
 
-// expire drops the entries that have been carried out, and those of which nothing is seen in time.
+// expire drops the entries that have been carried out, and entries without a visible effect in time.
 func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 	p.unseen = map[string]bool{}
 	byName := make(map[string]*corev1.Pod, len(pods))
@@ -175,8 +175,8 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 	}
 }
 
-// isUnseen reports whether the server has the pod and the cache has not shown it yet. The cache may still show the pod in whose
-// place it came.
+// isUnseen reports whether the server has the pod and the cache has not shown it yet. The cache may still show the pod that
+// it has replaced.
 func (s *Snapshot) isUnseen(g Grant) bool {
 	l := s.Looks[g.Pod]
 	return l.Unseen && (g.UID == "" || g.UID == l.Pod.UID)
@@ -204,7 +204,7 @@ func (p *Plan) drop(g Grant) {
 	}
 }
 
-// forget drops what the ledger says of pods without an entry. A manager of an earlier release leaves that behind.
+// forget drops the ledger's data about pods without an entry. A manager of an earlier release leaves that behind.
 func (p *Plan) forget() {
 	st := &p.Status
 	for name := range st.Grants {
@@ -264,8 +264,8 @@ func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
 	}
 }
 
-// unavailable names the pods that are not available and have no grant, those that leave among them, and says how many are
-// not there at all.
+// unavailable names the pods that are not available and have no grant, including pods that leave, and adds how many are not
+// there at all.
 func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	var all []string
 	missing := int(p.Status.TotalReplicas)
@@ -285,7 +285,8 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	return text
 }
 
-// unknown tells of a workload that cannot be read: what it has is not covered, or it is not known how many pods it wants.
+// unknown returns the condition for a workload that cannot be read: its pods are not covered, or it is not known how many
+// pods it wants.
 func unknown(s *Snapshot, covered []*corev1.Pod) metav1.Condition {
 	c := metav1.Condition{Type: ConditionReplicasUnknown, Status: metav1.ConditionTrue}
 	for _, w := range s.Workloads {
@@ -319,7 +320,7 @@ func (p *Plan) setOrRemove(s *Snapshot, c metav1.Condition) {
 	p.set(s, c)
 }
 
-// tell notes what is remarkable about a new spec.
+// `tell` notes remarkable values of a new spec.
 func (p *Plan) tell(pods int) {
 	switch {
 	case p.Err != nil:

@@ -32,7 +32,7 @@ func IsProtected(pod *corev1.Pod) bool {
 		statusOf(pod, corev1.PodReady) == corev1.ConditionTrue && !HasUnavailableLabel(pod)
 }
 
-// IsAvailable reports whether the pod counts as available. It is narrower than IsProtected: what is about to leave
+// IsAvailable reports whether the pod counts as available. It is narrower than IsProtected: a pod that is about to leave
 // service counts no more, and is still asked about.
 func IsAvailable(pod *corev1.Pod) bool { return unavailability(pod) == "" }
 
@@ -60,7 +60,7 @@ func isSettled(pod *corev1.Pod) bool {
 	return !isBehind(pod) && (statusOf(pod, corev1.PodReady) != corev1.ConditionTrue || !isHeld(pod))
 }
 
-// isBehind reports whether the kubelet has not seen the newest spec. Kubelets before 1.34 do not tell.
+// isBehind reports whether the kubelet has not seen the newest spec. Kubelets before 1.34 do not report it.
 func isBehind(pod *corev1.Pod) bool {
 	return pod.Status.ObservedGeneration != 0 && pod.Status.ObservedGeneration < pod.Generation
 }
@@ -85,7 +85,7 @@ func statusOf(pod *corev1.Pod, condition corev1.PodConditionType) corev1.Conditi
 	return ""
 }
 
-// HasUnavailableLabel reports whether somebody has labelled the pod as unavailable.
+// HasUnavailableLabel reports whether the pod has a label that marks it as unavailable.
 func HasUnavailableLabel(pod *corev1.Pod) bool {
 	for key := range pod.Labels {
 		if strings.HasPrefix(key, v1beta1.UnavailableLabelPrefix) {

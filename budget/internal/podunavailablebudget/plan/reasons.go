@@ -12,33 +12,33 @@ const (
 
 // Reasons of conditions.
 const (
-	// ReasonInsufficientPods says that no more pods are available than must be.
+	// ReasonInsufficientPods means that no more pods are available than must be.
 	ReasonInsufficientPods = "InsufficientPods"
-	// ReasonSufficientPods says that more pods are available than must be, or that none must be.
+	// ReasonSufficientPods means that more pods are available than must be, or that none must be.
 	ReasonSufficientPods = "SufficientPods"
-	// ReasonInvalidSpec says that the limit cannot be evaluated, so that nothing is granted.
+	// ReasonInvalidSpec means that the limit cannot be evaluated, so that nothing is granted.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonNoScale says that the kind of a workload has no scale subresource: spec.protectTotalReplicas helps.
+	// ReasonNoScale means that the kind of a workload has no scale subresource: spec.protectTotalReplicas helps.
 	ReasonNoScale = "NoScale"
-	// ReasonForbidden says that the operator may not read a workload: a role that lets it get, list and watch it helps.
+	// ReasonForbidden means that the operator may not read a workload: a role that lets it get, list and watch it helps.
 	ReasonForbidden = "Forbidden"
-	// ReasonNotServed says that the cluster does not serve the kind of a workload.
+	// ReasonNotServed means that the cluster does not serve the kind of a workload.
 	ReasonNotServed = "NotServed"
-	// ReasonUnreadable says that the API server fails to read a workload, or its scale.
+	// ReasonUnreadable means that the API server fails to read a workload, or its scale.
 	ReasonUnreadable = "Unreadable"
-	// ReasonPodsCoveredTwice says that two budgets cover a pod.
+	// ReasonPodsCoveredTwice means that two budgets cover a pod.
 	ReasonPodsCoveredTwice = "PodsCoveredTwice"
 )
 
 // Reasons of events.
 const (
-	// EventNoPods says that the budget covers no pod.
+	// EventNoPods reports that the budget covers no pod.
 	EventNoPods = "NoPods"
-	// EventLimitFailed says that maxUnavailable or minAvailable cannot be evaluated.
+	// EventLimitFailed reports that maxUnavailable or minAvailable cannot be evaluated.
 	EventLimitFailed = "CalculateExpectedPodCountFailed"
-	// EventNotDeleted says, on a pod, that its deletion was granted and has not happened.
+	// EventNotDeleted reports, on a pod, that its deletion was granted and has not happened.
 	EventNotDeleted = "NotDeleted"
-	// EventPrevented says, on a pod, that a budget has refused to disrupt it.
+	// EventPrevented reports, on a pod, that a budget has refused to disrupt it.
 	EventPrevented = "PubPreventPodDeletion"
 )
 

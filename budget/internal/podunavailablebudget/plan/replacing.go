@@ -16,23 +16,23 @@ import (
 const (
 	// defaultGrace is the grace period of pods that name none.
 	defaultGrace = 30 * time.Second
-	// endsWithin is how long a node may take to end a container, besides the pod's grace period.
+	// endsWithin is how long a node may take to end a container, in addition to the pod's grace period.
 	endsWithin = 10 * time.Second
-	// askAgain is how often the server is asked about a pod whose containers are to be replaced.
+	// askAgain is how often the server is asked about a pod with containers that are to be replaced.
 	askAgain = 5 * time.Second
 )
 
-// Replacements are what the server has said of pods with a granted change since the change was granted. Kubelets say that they
-// know of a change before they end containers for it: until then these serve with the images of before.
+// Replacements are the server's answers about pods with a granted change since the change was granted. Kubelets report that
+// they know of a change before they end containers for it: until then these serve with the earlier images.
 type Replacements map[Grant]replacement
 
 type replacement struct {
 	// restarts are how often each container had restarted when the change was new: one that has restarted since runs its image.
 	restarts map[string]int32
-	// generation is that of the pod at the last look.
+	// generation is the generation of the pod at the last look.
 	generation int64
 	since      time.Time // when the former containers were first seen to serve, by the clock of this process; zero if they do not
-	asked      time.Time // when the server has last said whether they do
+	asked      time.Time // when the server has last shown whether they do
 	grace      time.Duration
 }
 
@@ -77,14 +77,14 @@ func (r Replacements) has(g Grant) bool {
 	return ok
 }
 
-// areFresh reports whether the server has said a moment ago that the containers are to be replaced.
+// areFresh reports whether the server has shown a moment ago that the containers are to be replaced.
 func (r Replacements) areFresh(g Grant, now time.Time) bool {
 	known := r[g]
 	return !known.since.IsZero() && now.Sub(known.asked) < askAgain
 }
 
-// left returns how much longer containers may be about to end. What a node reports of an image can be another name of it:
-// it is not waited for longer than containers can take.
+// left returns how much longer containers may be about to end. A node can report another name of an image: the wait is no
+// longer than containers can take.
 func (r Replacements) left(g Grant, now time.Time) time.Duration {
 	known := r[g]
 	if known.since.IsZero() {
