@@ -36,12 +36,12 @@ const (
 	markGrace = time.Minute
 )
 
-// settings are the operator's own flags, and what its controller and its webhooks share.
+// settings are the operator's own flags, and the values that its controller and its webhooks share.
 type settings struct {
 	workers   int
 	pause     time.Duration
 	versioned versioned
-	// scope is the set of namespaces whose pods are cached.
+	// scope is the set of namespaces with cached pods.
 	scope *scope.Scope
 
 	once   sync.Once
@@ -84,8 +84,8 @@ func (s *settings) add(flags *pflag.FlagSet) {
 	flags.Var(&s.versioned, "ws-enabled-versioned-status", "kinds of workloads with maxReplicas of a subset for each revision instead of for all pods: deployment, replicaset, cloneset")
 }
 
-// cache defines what the operator caches: of pods of the scope what places them, nodes without their images, namespaces, and
-// the ConfigMap of further kinds in the operator's own namespace, system. An empty namespace means all.
+// cache defines the caches of the operator: pods of the scope with the fields that place them, nodes without their images,
+// namespaces, and the ConfigMap of further kinds in the operator's own namespace, system. An empty namespace means all.
 func (s *settings) cache(namespace, system string) cache.Options {
 	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}: workloadspread.Pods(namespace), &corev1.Node{}: fastclient.Nodes(),

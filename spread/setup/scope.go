@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// limit has pods cached of those namespaces alone that have a WorkloadSpread, or the label that says so.
+// limit has only pods cached of namespaces that have a WorkloadSpread, or the label for one.
 func (s *settings) limit(env *manager.Environment) error {
 	live, err := env.APIReader("scope")
 	if err != nil {

@@ -117,7 +117,7 @@ func limited(mark func(context.Context, string) error) func(context.Context, str
 	}
 }
 
-// cachedBy returns what gets objects from the cache.
+// cachedBy returns a function that gets objects from the cache.
 func cachedBy[T any, P fastclient.Object[T]](r *fastclient.Reader) func(context.Context, types.NamespacedName) (*T, error) {
 	return func(ctx context.Context, key types.NamespacedName) (*T, error) {
 		return fastclient.Get[T, P](ctx, r, key)

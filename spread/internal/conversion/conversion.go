@@ -87,7 +87,7 @@ func rename(o conversion.Object, from, to string) {
 	}
 }
 
-// convert returns a copy of the object with changed subsets and conditions. What is not changed is shared.
+// convert returns a copy of the object with changed subsets and conditions. Unchanged values are shared.
 func convert(src conversion.Object, subset, condition func(conversion.Object)) conversion.Object {
 	dst := maps.Clone(src)
 	if spec, ok := src["spec"].(conversion.Object); ok {

@@ -45,8 +45,8 @@ func BuiltIn() []schema.GroupKind {
 	return []schema.GroupKind{Deployment, ReplicaSet, StatefulSet, Job, CloneSet, AdvancedSet}
 }
 
-// MayControl reports whether pods whose controller is of a kind may be those of a target. What a kind that the ConfigMap
-// allows stands above is not known.
+// MayControl reports whether pods with a controller of a kind may belong to a target. The kinds below a kind that the
+// ConfigMap allows are not known.
 func MayControl(target, controller schema.GroupKind) bool {
 	return target == controller || target == Deployment && controller == ReplicaSet || !slices.Contains(BuiltIn(), target)
 }
@@ -120,8 +120,8 @@ type Config struct {
 	until time.Time
 }
 
-// Allowed returns the kinds. What was read last counts for ten seconds; while the ConfigMap cannot be read or
-// understood, the kinds are those that were known before, and the error says why.
+// Allowed returns the kinds. The last answer counts for ten seconds; while the ConfigMap cannot be read or understood, the
+// kinds that were known before count, and the error is the cause.
 func (c *Config) Allowed(ctx context.Context) ([]Allowed, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,14 +143,15 @@ func (c *Config) Allowed(ctx context.Context) ([]Allowed, error) {
 	return c.known, c.err
 }
 
-// Forget has the ConfigMap read anew with the next question.
+// Forget has the ConfigMap read again with the next question.
 func (c *Config) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.until = time.Time{}
 }
 
-// find returns what the ConfigMap says of a kind of workloads. Of kinds that are known without it nothing is asked.
+// find returns the ConfigMap's entry for a kind of workloads. It sends no request for kinds that are known without the
+// ConfigMap.
 func (c *Config) find(ctx context.Context, kind schema.GroupKind) (Allowed, bool, error) {
 	if slices.Contains(BuiltIn(), kind) {
 		return Allowed{}, false, nil

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Most returns how many active pods a workload has at most when nobody else creates any: its replicas, and during an
-// update its surge. known is false of kinds of which the rules of that are not known.
+// Most returns how many active pods a workload has at most when no other client creates any: its replicas, and during an
+// update its surge. known is false for kinds without known rules.
 func (r *Reader) Most(ctx context.Context, workload *metav1.PartialObjectMetadata) (most int32, known bool, err error) {
 	path, known := surgePath(workload.GroupVersionKind().GroupKind())
 	if !known {

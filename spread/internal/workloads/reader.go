@@ -44,8 +44,8 @@ type spec struct {
 	object     map[string]any
 }
 
-// NewReader returns a Reader, which works until ctx ends. Options.Follow is set to the kinds that can be spread and what
-// stands between them and their pods.
+// NewReader returns a Reader, which works until ctx ends. Options.Follow is set to the kinds that can be spread and the
+// kinds between them and their pods.
 func NewReader(ctx context.Context, config *Config, o targets.Options) (*Reader, error) {
 	o.Follow = func(kind schema.GroupKind) bool { return config.Follows(ctx, kind) }
 	made, err := targets.New(o)
@@ -57,7 +57,7 @@ func NewReader(ctx context.Context, config *Config, o targets.Options) (*Reader,
 	}, nil
 }
 
-// Config returns what the ConfigMap allows.
+// Config returns the kinds that the ConfigMap allows.
 func (r *Reader) Config() *Config { return r.config }
 
 // KindOf returns the kind of the target of a spread.
@@ -88,8 +88,8 @@ func (r *Reader) Get(ctx context.Context, spread *v1beta1.WorkloadSpread) (*meta
 	return object, err
 }
 
-// Known returns an error unless the target of a spread, and what is between it and its pods, can be told from caches. What
-// cannot be had without other permissions or kinds counts as known.
+// Known returns an error unless caches show the target of a spread, and the objects between it and its pods. An object that
+// cannot be read without other permissions or kinds counts as known.
 func (r *Reader) Known(ctx context.Context, spread *v1beta1.WorkloadSpread) error {
 	if _, err := r.Get(ctx, spread); err != nil && !apierrors.IsForbidden(err) {
 		return err
@@ -158,13 +158,13 @@ func (r *Reader) Replicas(ctx context.Context, spread *v1beta1.WorkloadSpread, w
 	return &scale.Spec, err
 }
 
-// IsHopeless reports whether an error of reading a workload does not go by trying again: the operator may not read it, or
-// its replicas are not where the user says.
+// IsHopeless reports whether an error of reading a workload stays in spite of retries: the operator may not read it, or its
+// replicas are not at the path that the user has set.
 func IsHopeless(err error) bool { return errors.Is(err, errNumber) || apierrors.IsForbidden(err) }
 
-// Selector returns what selects the pods of a workload, as its scale says, if it is of a kind that the ConfigMap allows:
-// such pods need not have owner references. It is nil of other workloads, and where there is no scale to read. published
-// is false while the workload's own controller has yet to say it.
+// Selector returns the selector of a workload's pods from its scale, if it is of a kind that the ConfigMap allows: such
+// pods need not have owner references. It is nil for other workloads, and if there is no scale to read. published is false
+// until the workload's own controller has set it.
 func (r *Reader) Selector(ctx context.Context, workload *metav1.PartialObjectMetadata) (selector labels.Selector, published bool, err error) {
 	if slices.Contains(BuiltIn(), workload.GroupVersionKind().GroupKind()) {
 		return nil, true, nil
@@ -184,7 +184,7 @@ func selectorOf(scale targets.Replicas, err error) (selector labels.Selector, pu
 	if parsed, wrong := labels.Parse(scale.Selector); wrong == nil && !parsed.Empty() {
 		return parsed, true, nil
 	}
-	return nil, true, nil // a workload that says nonsense has its pods by owner references
+	return nil, true, nil // a workload with an invalid selector has its pods by owner references
 }
 
 // Ordinals returns how a StatefulSet numbers its pods.
@@ -245,7 +245,7 @@ func (r *Reader) Children(ctx context.Context, workload *metav1.PartialObjectMet
 	return below(workload, candidates), nil
 }
 
-// below returns those of the candidates that the workload controls, directly or not, and that stay, parents first.
+// below returns the candidates that the workload controls, directly or not, and that stay, parents first.
 func below(workload *metav1.PartialObjectMetadata, candidates []*metav1.PartialObjectMetadata) (children []*metav1.PartialObjectMetadata) {
 	parents := map[types.UID]bool{workload.UID: true}
 	for more := true; more; {

@@ -34,7 +34,8 @@ func (r *Reader) Latest(
 	return latest(workload, children, versioned), nil
 }
 
-// Versions returns the revisions that a workload has, as it and the objects between it and its pods say; nil if they do not.
+// Versions returns the revisions that a workload has, from it and the objects between it and its pods; nil if they do not
+// show them.
 func Versions(workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata) []string {
 	switch workload.GroupVersionKind().GroupKind() {
 	case ReplicaSet:

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 )
 
-// Template returns the template of a workload's pods with the volumes of its claim templates; nil of a kind that the
-// ConfigMap allows, whose spec may have any form.
+// Template returns the template of a workload's pods with the volumes of its claim templates. It is nil for a kind that the
+// ConfigMap allows: the spec may have any form.
 func (r *Reader) Template(ctx context.Context, workload *metav1.PartialObjectMetadata) (*podtemplate.Template, error) {
 	if !slices.Contains(BuiltIn(), workload.GroupVersionKind().GroupKind()) {
 		return nil, nil
@@ -27,8 +27,8 @@ func (r *Reader) Template(ctx context.Context, workload *metav1.PartialObjectMet
 	return templateOf(object)
 }
 
-// SelectorKeys returns the keys of the labels by which a workload, or what stands between it and its pods, selects them,
-// if that is in spec.selector.
+// SelectorKeys returns the keys of the labels by which a workload, or an object between it and its pods, selects them, if
+// that is in spec.selector.
 func (r *Reader) SelectorKeys(ctx context.Context, workload *metav1.PartialObjectMetadata) ([]string, error) {
 	object, err := r.spec(ctx, workload)
 	if err != nil {

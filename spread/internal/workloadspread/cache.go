@@ -30,9 +30,9 @@ func Allowances(system string) cache.ByObject {
 	}}
 }
 
-// trimPod keeps of a pod what the plan reads: identity, labels, our annotations and the controller; of the spec what has
-// to do with nodes; of the status phase, conditions and restarts. A pod of a built-in DaemonSet or of a node, for which no webhook is called,
-// keeps its name only.
+// trimPod keeps the fields of a pod that the plan reads: identity, labels, our annotations and the controller; of the spec
+// the fields about nodes; of the status phase, conditions and restarts. A pod of a built-in DaemonSet or of a node, for
+// which no webhook is called, keeps its name only.
 func trimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

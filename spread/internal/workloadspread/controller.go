@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
-// reconciler reconciles WorkloadSpreads. It holds no state that the cluster does not hold; what it remembers only brings
-// events to their spread.
+// reconciler reconciles WorkloadSpreads. It holds no state that the cluster does not hold; its memory only brings events to
+// their spread.
 type reconciler struct {
 	*base.Controller
 	workloads *workloads.Reader

@@ -53,7 +53,7 @@ type meter struct {
 
 func newMeter() *meter { return &meter{subsets: map[types.NamespacedName][]string{}} }
 
-// show sets what a pass has found. Series of subsets that the spread has not any more end.
+// show sets the numbers that a pass has found. Series of subsets that the spread has not any more end.
 func (m *meter) show(spread types.NamespacedName, n plan.Numbers) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

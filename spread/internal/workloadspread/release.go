@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
-// release is the pass over a spread that is gone, which gone says. Its pods wake it, also those of a spread that was deleted
-// while no operator ran: their namespace keeps its label.
+// release is the pass over a spread that is gone; gone is the error for that. Its pods wake it, also pods of a spread that
+// was deleted while no operator ran: their namespace keeps its label.
 func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone error) (base.Pass, error) {
 	pods, err := r.naming(ctx, key)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone
 	return base.Pass{Object: object, Plan: p}, nil
 }
 
-// naming returns the pods that name the spread and whose controllers choose victims by deletion costs.
+// naming returns the pods that name the spread and have controllers that choose victims by deletion costs.
 func (r *reconciler) naming(ctx context.Context, key types.NamespacedName) ([]*corev1.Pod, error) {
 	pods, err := fastclient.ByIndex[corev1.Pod](ctx, r.Reader, key.Namespace, spreadIndex, key.Name)
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *reconciler) naming(ctx context.Context, key types.NamespacedName) ([]*c
 	}), nil
 }
 
-// left returns those of the pods that name the spread that the owners, its target or what is between, control and that it
-// has not.
+// left returns the pods that name the spread, that one of the owners controls and that the spread has not. The owners are
+// its target and the objects between.
 func left(has, named []*corev1.Pod, owners []types.UID) []*corev1.Pod {
 	mine := make(map[types.UID]bool, len(has))
 	for _, pod := range has {

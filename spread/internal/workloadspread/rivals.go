@@ -27,8 +27,8 @@ func (r rival) has(pod *corev1.Pod) bool {
 	return plan.Selects(r.spread, pod.Labels) && (r.within == nil || ref != nil && r.within[ref.UID])
 }
 
-// leaveToRivals drops the pods that belong to older spreads. They target the workload, too, or one of its owners, or what
-// stands between it and its pods.
+// leaveToRivals drops the pods that belong to older spreads. They target the workload, too, or one of its owners, or an
+// object between it and its pods.
 func (r *reconciler) leaveToRivals(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) error {
@@ -89,7 +89,8 @@ func (r *reconciler) rivals(
 	return found, nil
 }
 
-// below returns the UIDs of an object and of what it controls, directly or not. Children come after their parents.
+// below returns the UIDs of an object and of the objects that it controls, directly or not. Children come after their
+// parents.
 func below(top *metav1.PartialObjectMetadata, all []*metav1.PartialObjectMetadata) map[types.UID]bool {
 	uids := map[types.UID]bool{top.UID: true}
 	for _, o := range all {

@@ -36,7 +36,7 @@ type Options struct {
 	base.Settings
 	// Workloads reads the targets.
 	Workloads *workloads.Reader
-	// Versioned are the kinds of workloads each of whose revisions has places of its own.
+	// Versioned are the kinds of workloads with separate places for each revision.
 	Versioned plan.Versioned
 	// Pause is how long a subset gets no new pods after pods were unschedulable there.
 	Pause time.Duration
@@ -46,7 +46,7 @@ type Options struct {
 	Through func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
-// SetUp adds the controller to the manager, whose cache must hold pods as Pods and ConfigMaps as Allowances say.
+// SetUp adds the controller to the manager. Its cache must hold pods and ConfigMaps according to Pods and Allowances.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -58,7 +58,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	// Nodes are looked up and wake nobody: their cache begins here.
+	// Nodes are looked up and wake no spread: their cache begins here.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Node{}, cache.BlockUntilSynced(false)); err != nil {
 		return fmt.Errorf("cache nodes: %w", err)
 	}
@@ -90,7 +90,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 // mayFollowAllowances reports whether the operator may watch the ConfigMap of further kinds, which it may unless the server
-// says otherwise. Without that permission spreads of these kinds alone hear of its changes later.
+// denies it. Without that permission its changes reach the spreads of these kinds later, and no others.
 func (r *reconciler) mayFollowAllowances(ctx context.Context, c client.Writer) bool {
 	rights := optional.Rights{
 		Namespace: r.workloads.Config().Namespace, Resource: "configmaps", Name: workloads.ConfigMapName, Verbs: []string{"list", "watch"},

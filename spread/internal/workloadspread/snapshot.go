@@ -24,18 +24,19 @@ import (
 )
 
 const (
-	// unknownRetry is how long to wait for a workload of a kind that the cluster does not serve, or that the operator may not
-	// read: nothing tells when that changes.
+	// unknownRetry is how long to wait for a workload of a kind that the cluster does not serve, or that the operator may
+	// not read: no event reports when that changes.
 	unknownRetry = 30 * time.Second
-	// latestRetry is how long to wait for the revision of new pods: a status that tells it wakes nobody.
+	// latestRetry is how long to wait for the revision of new pods: a status that shows it wakes no spread.
 	latestRetry = time.Second
-	// selectorRetry is how long to wait for the selector of a workload whose pods do not name it: the same holds for it.
+	// selectorRetry is how long to wait for the selector of a workload if its pods do not name it: a status that shows it
+	// wakes no spread.
 	selectorRetry = time.Minute
 	// lookups is how many pods are read from the server at a time.
 	lookups = 10
 )
 
-// snapshot reads what concerns one spread, and when to look again at what no event tells; 0 means never.
+// snapshot reads the state for one spread, and when to look again for changes without an event; 0 means never.
 func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s plan.Snapshot, again time.Duration, err error) {
 	s = plan.Snapshot{Pause: r.pause, Now: r.Clock.Now()}
 	if s.Spread, err = fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key); err != nil {
@@ -95,7 +96,7 @@ func (r *reconciler) readTarget(
 	return err
 }
 
-// readPods reads the pods of the workload and what decides about them. Where no pod names the workload, or what is
+// readPods reads the pods of the workload and the values that decide about them. If no pod names the workload, or an object
 // between, as its controller, its scale selects them.
 func (r *reconciler) readPods(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
@@ -148,7 +149,7 @@ func (r *reconciler) deletable(
 	return new(plan.Deletable(job, pods)), nil
 }
 
-// whole reads pods from the server, some at a time, as the cache does not have what patches may change.
+// whole reads pods from the server, some at a time, as the cache does not have the fields that patches may change.
 func (r *reconciler) whole(ctx context.Context, pods []*corev1.Pod) (map[types.UID]*corev1.Pod, error) {
 	read := make([]*corev1.Pod, len(pods))
 	all, reading := errgroup.WithContext(ctx)
@@ -225,7 +226,7 @@ func (r *reconciler) selected(
 	return slices.DeleteFunc(all, func(pod *corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) }), again, nil
 }
 
-// filtered returns those of the pods that the filter of the spread selects, oldest first.
+// filtered returns the pods that the filter of the spread selects, oldest first.
 func filtered(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	if f := spread.Spec.TargetFilter; f != nil && f.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(f.Selector)

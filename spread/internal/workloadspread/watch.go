@@ -38,7 +38,7 @@ const (
 	targetIndex = "spec.targetRef"
 	// spreadIndex finds pods by the spread that they name.
 	spreadIndex = "matchedWorkloadSpread"
-	// pause is how long events are gathered that come in numbers: those of pods, and of places that admission has taken.
+	// pause is how long events are gathered that come in numbers: events of pods, and of places that admission has taken.
 	pause = 50 * time.Millisecond
 )
 
@@ -73,8 +73,8 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return fastclient.IndexUncontrolled(ctx, indexer, &corev1.Pod{})
 }
 
-// spreads wakes a spread: at once for what its user does, and a little later for its status. One that comes or goes wakes
-// the others of its namespace, too: pods of one may become those of another.
+// spreads wakes a spread: at once for changes of its user, and a little later for its status. One that comes or goes wakes
+// the others of its namespace, too: pods of one may become pods of another.
 func (r *reconciler) spreads() handler.EventHandler {
 	wake := func(q queue, o client.Object, after time.Duration) {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
@@ -108,7 +108,7 @@ func (r *reconciler) spreads() handler.EventHandler {
 	}
 }
 
-// allowances wakes the spreads of kinds that the ConfigMap allows: what it says of one of them may have changed.
+// allowances wakes the spreads of kinds that the ConfigMap allows: its entry for one of them may have changed.
 func (r *reconciler) allowances() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
 		r.workloads.Config().Forget()
@@ -174,7 +174,7 @@ func (r *reconciler) spreadsOf(o client.Object) (keys []types.NamespacedName) {
 	return append(keys, r.owners.of(ref.UID)...)
 }
 
-// owners remembers whose pods each spread counts.
+// owners remembers the owners of the pods that each spread counts.
 type owners struct {
 	mu       sync.Mutex
 	byUID    map[types.UID][]types.NamespacedName
@@ -249,7 +249,7 @@ type targets struct {
 	begun map[schema.GroupKind]bool
 }
 
-// watch watches a kind of workloads, and what stands between them and their pods.
+// watch watches a kind of workloads, and the kinds between them and their pods.
 func (t *targets) watch(ctx context.Context, kind schema.GroupKind) error {
 	between, err := t.workloads.Between(ctx, kind)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // lookups is how many pods are looked up at a time.
 const lookups = 10
 
-// Keeper keeps the places of subsets, as core/controllers/ledger says. It is safe for concurrent use.
+// Keeper keeps the places of subsets, as core/controllers/ledger describes. It is safe for concurrent use.
 type Keeper struct {
 	// Cached returns a spread from the cache, Live reads the server, Writer writes.
 	Cached func(context.Context, types.NamespacedName) (*v1beta1.WorkloadSpread, error)
@@ -67,7 +67,7 @@ func (k *Keeper) Enter(ctx context.Context, key types.NamespacedName, r request)
 	return nil
 }
 
-// Through writes a status of the controller's together with what waits to be recorded.
+// Through writes a status of the controller together with the places that wait to be recorded.
 func (k *Keeper) Through(ctx context.Context, object client.Object, next func(client.Object) client.Object) (client.Object, error) {
 	return k.statuses().Through(ctx, object, next)
 }
@@ -88,10 +88,10 @@ func (k *Keeper) decide(group []*request) func(context.Context, *v1beta1.Workloa
 		for _, r := range group {
 			r.enter(books, func(pod string) bool { return pods.gone(ctx, pod) })
 		}
-		if ctx.Err() != nil { // what was not answered counts as running: that is nothing to decide by
+		if ctx.Err() != nil { // a pod without an answer counts as running: that is nothing to decide by
 			return d, fmt.Errorf("look up the pods of workload spread %s: %w", base.Name, ctx.Err())
 		}
-		d.Confirm = books.PassedOver() // somebody may have freed a place since
+		d.Confirm = books.PassedOver() // another client may have freed a place since
 		if books.Close() {
 			d.After = after
 		}
@@ -119,12 +119,13 @@ func countedBy(group []*request) func(version string) map[string]int32 {
 	return nil
 }
 
-// lookup remembers which pods do not run any more. That lasts for all attempts of a group; what still ran is asked again.
+// lookup remembers which pods do not run any more. That lasts for all attempts of a group; pods that still ran are asked
+// about again.
 type lookup struct {
 	live      client.Reader
 	namespace string
 	known     map[string]bool
-	leaving   []string // pods that the spread says to be about to go, sorted
+	leaving   []string // pods that are about to go according to the spread, sorted
 }
 
 // begin looks up the pods of requests after the spread was read: one that is active now was counted there.

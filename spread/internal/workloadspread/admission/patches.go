@@ -32,10 +32,10 @@ type Templates interface {
 	SelectorKeys(ctx context.Context, workload *metav1.PartialObjectMetadata) ([]string, error)
 }
 
-// withTarget judges the subsets that are new or changed by the target's pod template, if that can be read already: it
-// warns of those that rule out all nodes, and has the cluster judge the template with each new patch. A new patch must
-// leave that by which the workload knows its pods. What is wrong with the template itself is not the patch's fault. A patch
-// that is taken unseen shows its faults with the first pod.
+// withTarget judges the subsets that are new or changed by the target's pod template, if that can be read already: it warns
+// of subsets that rule out all nodes, and has the cluster judge the template with each new patch. A new patch must leave
+// the fields by which the workload finds its pods. Errors of the template itself are not the patch's fault. A patch that is
+// taken unseen shows its faults with the first pod.
 func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread, namespace string) (admission.Findings, error) {
 	var found admission.Findings
 	changed := func(subset *v1beta1.WorkloadSpreadSubset) bool {
@@ -135,12 +135,12 @@ func isPatchOf(old *v1beta1.WorkloadSpread, subset *v1beta1.WorkloadSpreadSubset
 	})
 }
 
-// unknownFields returns what a patch has that no pod has, each with its path. Directives of the patch are known.
+// unknownFields returns the fields of a patch that no pod has, each with its path. Directives of the patch are known.
 func unknownFields(patch []byte) (unknown []string) {
 	if len(patch) == 0 {
 		return nil
 	}
-	found, _ := json.UnmarshalStrict(patch, &corev1.Pod{}) // whether it can be applied is told elsewhere
+	found, _ := json.UnmarshalStrict(patch, &corev1.Pod{}) // another check reports whether it can be applied
 	for _, err := range found {
 		if text := err.Error(); !strings.Contains(text, "$") {
 			unknown = append(unknown, text)

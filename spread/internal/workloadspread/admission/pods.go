@@ -30,19 +30,19 @@ type Pods struct {
 	Spreads *List
 	// Workloads reads the owners of pods.
 	Workloads *workloads.Reader
-	// Cached returns a pod from the cache, and All those of a namespace.
+	// Cached returns a pod from the cache, and All returns the pods of a namespace.
 	Cached func(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
 	All    func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 	// Keeper keeps the places of subsets.
 	Keeper *Keeper
-	// Versioned are the kinds of workloads each of whose revisions has places of its own.
+	// Versioned are the kinds of workloads with separate places for each revision.
 	Versioned plan.Versioned
-	// Unplaced is told of each new pod of a spread that gets no subset.
+	// Unplaced is called for each new pod of a spread that gets no subset.
 	Unplaced func(namespace, spread string, reason Reason)
 	Clock    clock.PassiveClock
 }
 
-// Reason says why a new pod gets no subset.
+// Reason is the cause why a new pod gets no subset.
 type Reason string
 
 const (
@@ -73,7 +73,7 @@ func (w *Pods) Validating() admission.Endpoint {
 type member struct {
 	spread     *v1beta1.WorkloadSpread
 	workload   *metav1.PartialObjectMetadata
-	controller *metav1.PartialObjectMetadata // of the pod: the workload, or what is between
+	controller *metav1.PartialObjectMetadata // of the pod: the workload, or an object between
 	version    string
 }
 
@@ -109,7 +109,7 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 	return admission.Findings{}, nil
 }
 
-// unplaced tells of a pod of the spread that gets no subset now.
+// unplaced reports a pod of the spread that gets no subset now.
 func (w *Pods) unplaced(m *member, reason Reason) {
 	w.Unplaced(m.spread.Namespace, m.spread.Name, reason)
 }
@@ -131,7 +131,7 @@ func busy(spread *v1beta1.WorkloadSpread, err error) error {
 // find returns the spread of a pod with its workload, nil if there is none.
 func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*member, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	// Whoever reaches the port can send such pods; the API server stores none.
+	// Any client that reaches the port can send such pods; the API server stores none.
 	if ref == nil || ref.UID == "" || len(pod.Name) > validation.DNS1123SubdomainMaxLength {
 		return nil, nil
 	}
@@ -161,7 +161,7 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 	return nil, nil
 }
 
-// versionOf returns the revision of a pod, as its controller confirms it where that tells its own.
+// versionOf returns the revision of a pod. Its controller confirms it if that shows its own.
 func (w *Pods) versionOf(pod *corev1.Pod, controller *metav1.PartialObjectMetadata) string {
 	return plan.VersionAmong(workloads.Versions(controller, nil), pod, w.Versioned)
 }
@@ -180,8 +180,8 @@ func targetAmong(owners []*metav1.PartialObjectMetadata, spread *v1beta1.Workloa
 	return nil
 }
 
-// place returns the index of a new pod's subset, None for none, in the spread as it was when the place was taken, and what
-// the pod's annotation says.
+// place returns the index of a new pod's subset, None for none, in the spread as it was when the place was taken, and the
+// content of the pod's annotation.
 func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (spread *v1beta1.WorkloadSpread, i int, match v1beta1.Match, err error) {
 	spread, match = m.spread, v1beta1.Match{Name: m.spread.Name}
 	if workloads.HasOrdinals(m.workload.GroupVersionKind().GroupKind()) {
@@ -271,7 +271,7 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 			controller = c.UID
 		}
-		if _, known := own[controller]; !known { // pods of one controller are those of one workload
+		if _, known := own[controller]; !known { // pods of one controller belong to one workload
 			owners, err := w.Workloads.Owners(ctx, spread.Namespace, pod)
 			own[controller] = err != nil || targetAmong(owners, spread) != nil
 		}
@@ -282,8 +282,8 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 	return n
 }
 
-// replicas returns how many pods the workload wants, if that matters. They are unknown where they cannot be found out: no
-// pod is refused for that, and the controller tells of it.
+// replicas returns how many pods the workload wants, if that matters. They are unknown if they cannot be found out: no pod
+// is refused for that, and the controller reports it.
 func (w *Pods) replicas(ctx context.Context, m *member) (*int32, error) {
 	if !plan.NeedsReplicas(m.spread) {
 		return nil, nil
@@ -303,7 +303,7 @@ func (w *Pods) remove(ctx context.Context, req admission.Request[*corev1.Pod]) (
 	return admission.Findings{}, nil
 }
 
-// evict notes an eviction, whose request holds no pod.
+// evict notes an eviction. Its request holds no pod.
 func (w *Pods) evict(ctx context.Context, req admission.Request[*policyv1.Eviction]) (admission.Findings, error) {
 	dryRun := req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
 	if req.Operation != admissionv1.Create || dryRun {
@@ -316,7 +316,7 @@ func (w *Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evicti
 	return admission.Findings{}, nil
 }
 
-// note notes that a pod is about to go. What goes wrong is only logged: the controller counts pods anyway.
+// note notes that a pod is about to go. Errors are only logged: the controller counts pods anyway.
 func (w *Pods) note(ctx context.Context, namespace string, pod *corev1.Pod) {
 	match, ok := plan.MatchOf(pod)
 	if !ok || !plan.IsActive(pod) || metav1.GetControllerOfNoCopy(pod) == nil {

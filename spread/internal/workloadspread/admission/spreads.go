@@ -82,7 +82,7 @@ func (l *List) find(ctx context.Context, namespace string, wanted func(*v1beta1.
 	return first(live, wanted), nil
 }
 
-// mayHave reports whether the namespace may have a WorkloadSpread that is wanted, as far as the cache tells.
+// mayHave reports whether the namespace may have a WorkloadSpread that is wanted, as far as the cache shows.
 func (l *List) mayHave(ctx context.Context, namespace string, wanted func(*v1beta1.WorkloadSpread) bool) bool {
 	cached, err := l.Cached(ctx, namespace)
 	return err != nil || slices.ContainsFunc(cached, wanted) || l.isBehind(ctx, namespace, len(cached))

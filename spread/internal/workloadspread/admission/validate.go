@@ -55,7 +55,7 @@ func (w *Spreads) Webhook() admission.Webhook[*v1beta1.WorkloadSpread] {
 }
 
 func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.WorkloadSpread]) (admission.Findings, error) {
-	// Rules may have become stricter, and a flag shorter, since a spec was stored: that keeps nobody from labelling it.
+	// Rules may have become stricter, and a flag shorter, since a spec was stored: you can still label the object.
 	if req.Old != nil && equality.Semantic.DeepEqual(req.Old.Spec, req.New.Spec) {
 		return admission.Findings{}, nil
 	}
@@ -94,7 +94,7 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 	return findings, nil
 }
 
-// warnings are about what is allowed and has no effect, or another one than one may think.
+// warnings are about values that are allowed and have no effect, or another one than one may think.
 func warnings(s *v1beta1.WorkloadSpread) (all []string) {
 	for i := range len(s.Spec.Subsets) - 1 {
 		if s.Spec.Subsets[i].MaxReplicas == nil && s.Spec.ScheduleStrategy.Type != v1beta1.AdaptiveStrategy {
@@ -116,7 +116,7 @@ func warnings(s *v1beta1.WorkloadSpread) (all []string) {
 
 func specPath() *field.Path { return field.NewPath("spec") }
 
-// validateTarget checks the target against what else there is.
+// validateTarget checks the target against the stored spread, the kinds that can be spread and the other spreads.
 func (w *Spreads) validateTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread, namespace string) (field.ErrorList, error) {
 	at := specPath().Child("targetRef")
 	ref := s.Spec.TargetReference
@@ -190,8 +190,8 @@ func (w *Spreads) validateKind(ctx context.Context, kind schema.GroupKind, at *f
 		"the kind must be enabled: add it to key %s of ConfigMap %s in the operator's namespace", workloads.ConfigMapKey, workloads.ConfigMapName))}, nil
 }
 
-// Validate validates what needs no look at other objects. pause, in seconds, bounds the patience of strategy Adaptive: a
-// pod must not come around to the first subset before that one gets pods again.
+// Validate checks the values that need no look at other objects. pause, in seconds, bounds the patience of strategy
+// Adaptive: a pod must not come around to the first subset before that one gets pods again.
 func Validate(s *v1beta1.WorkloadSpread, pause int32) field.ErrorList {
 	at := specPath().Child("subsets")
 	if len(s.Spec.Subsets) == 0 {
@@ -293,7 +293,7 @@ func validateLimits(s *v1beta1.WorkloadSpread, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateLimit checks one maxReplicas, and returns its percentage: 0 of a number, and of what is wrong.
+// validateLimit checks one maxReplicas, and returns its percentage: 0 for a number and for an invalid value.
 func validateLimit(most *intstr.IntOrString, ordinals bool, path *field.Path) (int, *field.Error) {
 	percent, ok := percentOf(most)
 	switch {

@@ -17,7 +17,7 @@ import (
 
 func (c *computation) patience() time.Duration { return patienceOf(c.Spread) }
 
-// patienceOf returns how long a pod may be unschedulable; 0 means for ever.
+// patienceOf returns how long a pod may be unschedulable; 0 means without end.
 func patienceOf(spread *v1beta1.WorkloadSpread) time.Duration {
 	s := spread.Spec.ScheduleStrategy
 	if s.Type != v1beta1.AdaptiveStrategy || s.Adaptive == nil || s.Adaptive.RescheduleCriticalSeconds == nil {
@@ -98,8 +98,8 @@ func whyLate(pod *corev1.Pod) string {
 	return text
 }
 
-// reschedule deletes pods that have been unschedulable for too long, of subsets that the status says to be closed: then
-// their successors go elsewhere. It stops where one more would end the workload.
+// reschedule deletes pods that have been unschedulable for too long, of subsets that are closed in the status: then their
+// successors go elsewhere. It stops where one more would end the workload.
 func (c *computation) reschedule() {
 	patience := c.patience()
 	if patience == 0 || len(c.limits) == 0 {

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// adopt finds subsets for running pods that have none. Those that were there before the spread come into the best
-// subset for their node, even beyond its limit, and count from now on: nobody gave their place away. Others come into one
-// only while it has a place: admission let them pass because there was none, or was not asked. Such a pod gets a note of
-// its place first, as a pod that is being created does, and keeps it until it carries the mark.
+// adopt finds subsets for running pods that have none. Pods that were there before the spread enter the best subset for
+// their node, even beyond its limit, and count from now on: their place was not given away. Others enter one only while it
+// has a place: admission let them pass because there was none, or was not asked. Such a pod gets a note of its place first,
+// as a pod that is being created does, and keeps it until it carries the mark.
 func (c *computation) adopt() {
 	taken := map[string][]int32{}
 	for _, pod := range c.loose {
@@ -167,7 +167,8 @@ func (c *computation) mark(change *action.PodChange, i int) {
 	change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(v1beta1.Match{Name: c.Spread.Name, Subset: subset.Name}))
 }
 
-// merge sets what a patch gives a value, and removes what it gives null and is known: of annotations only our own are.
+// merge sets the keys to which a patch gives a value, and removes the known keys to which it gives null: of annotations
+// only our own are known.
 func merge(patch map[string]*string, set func(key, value string), remove func(key string)) {
 	for key, value := range patch {
 		if value == nil {

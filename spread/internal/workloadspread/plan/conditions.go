@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// setConditions sets the conditions of the spread as a whole. What is not set is dropped.
+// setConditions sets the conditions of the spread as a whole. Conditions that are not set are dropped.
 func (c *computation) setConditions(next *v1beta1.WorkloadSpreadStatus) {
 	switch {
 	case c.Target.Unknown != nil:
@@ -32,7 +32,7 @@ func (c *computation) setConditions(next *v1beta1.WorkloadSpreadStatus) {
 	c.setKept(next)
 }
 
-// withoutSubset are the active pods that are in no subset and do not come into one now, oldest first.
+// withoutSubset are the active pods that are in no subset and do not enter one now, oldest first.
 func (c *computation) withoutSubset() (without []*corev1.Pod) {
 	coming := make(map[string]bool, len(c.reserved))
 	for _, r := range c.reserved {
@@ -59,7 +59,7 @@ func (c *computation) tell(next *v1beta1.WorkloadSpreadStatus, kind string, stat
 	})
 }
 
-// Unreadable returns the status of a spread whose target cannot be read: what is known stays.
+// Unreadable returns the status of a spread with a target that cannot be read: known values stay.
 func Unreadable(s Snapshot, err error) *v1beta1.WorkloadSpreadStatus {
 	c := computation{Snapshot: s}
 	next := s.Spread.Status.DeepCopy()

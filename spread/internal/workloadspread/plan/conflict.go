@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// Conflict returns the keys of node labels of which no node can have what a pod wants together with the rules of a
-// subset. It returns none if there can be such a node, if the pod alone can have none, and if the subset's patch cannot
-// be applied. Of a pod with several required terms they are those of the first.
+// Conflict returns the keys of node labels that rule out all nodes for a pod together with the rules of a subset. It
+// returns none if there can be a matching node, if the pod alone can have none, and if the subset's patch cannot be
+// applied. For a pod with several required terms it returns the keys of the first term.
 func Conflict(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset) []string {
 	injected := pod.DeepCopy()
 	if err := Inject(injected, subset, v1beta1.Match{}, nil); err != nil || len(impossible(&pod.Spec)) > 0 {

@@ -37,8 +37,8 @@ func EachEntry(spread *v1beta1.WorkloadSpread, visit func(Entry, metav1.Time)) {
 	}
 }
 
-// left returns how much is left of the life of an entry. It begins when the entry was first seen, and one that nobody has
-// seen before begins now.
+// left returns how much is left of the life of an entry. It begins when the entry was first seen, and now for an entry that
+// was not seen before.
 func (c *computation) left(e Entry, written metav1.Time, life time.Duration) time.Duration {
 	since := written.Time
 	if c.Seen != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// isFixed reports whether a label is one by which workloads know a pod: one of their selector's keys, or one that tells
-// the revision or the instance.
+// isFixed reports whether workloads find their pods by a label: one of their selector's keys, or a label with the revision
+// or the instance.
 func isFixed(label string, selector []string) bool {
 	switch label {
 	case contract.TemplateHashLabel, contract.RevisionLabel, contract.InstanceIDLabel:
@@ -62,8 +62,8 @@ func changedLabels(before, after map[string]string) (changed []string) {
 	return changed
 }
 
-// EstrangedByPatch returns what a patch changes of pods with the labels, as Estranged has it; selector are the keys of
-// the workload's selector, as far as they are known. A patch that cannot be applied changes nothing.
+// EstrangedByPatch returns the fields that a patch changes of pods with the labels, as Estranged has it; selector are the
+// keys of the workload's selector, as far as they are known. A patch that cannot be applied changes nothing.
 func EstrangedByPatch(patch []byte, labels map[string]string, selector []string) []string {
 	const some = "some"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -91,7 +91,7 @@ func HasLabels(spread *v1beta1.WorkloadSpread) bool {
 	})
 }
 
-// EstrangedText says what is wrong with a patch that changes the fields.
+// EstrangedText describes the error of a patch that changes the fields.
 func EstrangedText(fields []string) string {
 	return "changes " + strings.Join(fields, ", ") + ": the workload finds its pods by these fields"
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// Inject adds the rules of a subset to a new pod, and says so in its annotation. selector is as Estranged has it. An error
-// is about the subset's patch; the pod is then not to be used.
+// Inject adds the rules of a subset to a new pod, and records that in its annotation. selector is as Estranged has it. An
+// error is about the subset's patch; the pod is then not to be used.
 func Inject(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset, match v1beta1.Match, selector func() []string) error {
 	pod.Spec.Tolerations = append(slices.Clip(pod.Spec.Tolerations), subset.Tolerations...)
 	if subset.RequiredNodeSelector != nil || len(subset.PreferredNodeSelector) > 0 {
@@ -61,8 +61,8 @@ func narrowed(selector *corev1.NodeSelector, by *corev1.NodeSelectorTerm) *corev
 	return out
 }
 
-// Patch applies a strategic merge patch to the pod. What the API server has computed from another priority class is
-// removed, so that it computes it anew: it refuses a pod with anything else than what comes from its class.
+// Patch applies a strategic merge patch to the pod. Values that the API server has computed from another priority class are
+// removed, so that it computes them again: it refuses a pod with other values than its class gives.
 func Patch(pod *corev1.Pod, patch []byte) error {
 	if len(patch) == 0 || string(patch) == "null" {
 		return nil

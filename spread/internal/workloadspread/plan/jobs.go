@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// defaultBackoffLimit is a Job's, as its API says.
+// defaultBackoffLimit is a Job's, from its API.
 const defaultBackoffLimit = 6
 
 // Reschedules reports whether pods that cannot be scheduled are deleted.

@@ -21,7 +21,8 @@ const (
 	deletingLife = 15 * time.Second
 )
 
-// mostVersions is how many versions have places of their own. Labels of pods tell the version, and anybody may write them.
+// mostVersions is how many versions have places of their own. Labels of pods contain the version, and any client may write
+// them.
 const mostVersions = 50
 
 // None is the index of no subset.
@@ -30,7 +31,7 @@ const None = -1
 // Books have the ledgers of all versions of the pods.
 type Books struct {
 	// Counted returns how many active pods of a version there are by subset, for subsets that the status does not know yet:
-	// those of a spread that was created again have their pods already. Nil means none.
+	// a spread that was created again has pods in its subsets already. Nil means none.
 	Counted func(version string) map[string]int32
 
 	spread  *v1beta1.WorkloadSpread
@@ -46,7 +47,7 @@ func Open(spread *v1beta1.WorkloadSpread, limits []int32) *Books {
 // Spread returns the spread of the books.
 func (b *Books) Spread() *v1beta1.WorkloadSpread { return b.spread }
 
-// Ledger returns that of a version. Every subset of the spec is in it. Versions beyond a large number share one.
+// Ledger returns the ledger of a version. Every subset of the spec is in it. Versions beyond a large number share one.
 func (b *Books) Ledger(version string) *Ledger {
 	known := b.spread.Status.VersionedSubsetStatuses
 	if _, ok := known[version]; !ok && b.ledgers[version] == nil && len(known)+len(b.ledgers) >= mostVersions {
@@ -78,7 +79,7 @@ func (b *Books) count(version string, all []v1beta1.SubsetStatus) {
 	}
 }
 
-// Close writes what has changed into the status, and reports whether anything has.
+// Close writes the changes into the status, and reports whether there are any.
 func (b *Books) Close() (changed bool) {
 	for version, l := range b.ledgers {
 		if !l.changed {
@@ -115,7 +116,7 @@ type Ledger struct {
 	passedOver bool // a subset was full, and a pod went on
 }
 
-// entries returns copies of the entries of all subsets in the order of the spec. A new version begins with what is known
+// entries returns copies of the entries of all subsets in the order of the spec. A new version begins with the known state
 // of the nodes: the condition of the totals.
 func entries(spread *v1beta1.WorkloadSpread, from []v1beta1.SubsetStatus) []v1beta1.SubsetStatus {
 	all := make([]v1beta1.SubsetStatus, len(spread.Spec.Subsets))
@@ -132,10 +133,10 @@ func entries(spread *v1beta1.WorkloadSpread, from []v1beta1.SubsetStatus) []v1be
 	return all
 }
 
-// Admit gives a pod a place in the first subset that has one and whose pods can be scheduled, and returns its index or
-// None. The id is the pod's name or, if it has none yet, its uid; one that has a place already gets the same. A place
-// whose pod is being deleted counts only once gone says that this pod does not run any more: the deletion may have been
-// refused after it was noted.
+// Admit gives a pod a place in the first subset that has one and is not closed, and returns its index or None. The id is
+// the pod's name or, if it has none yet, its uid; one that has a place already gets the same. A place of a pod that is
+// being deleted counts only once gone reports that this pod does not run any more: the deletion may have been refused after
+// it was noted.
 func (l *Ledger) Admit(id string, now metav1.Time, gone func(name string) bool) int {
 	if i := l.placeOf(id); i != None {
 		return i

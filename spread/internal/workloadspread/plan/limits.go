@@ -47,7 +47,7 @@ func NeedsReplicas(spread *v1beta1.WorkloadSpread) bool {
 	return false
 }
 
-// room is what is left of a limit.
+// room is how many places are left of a limit.
 func room(limit int32, s *v1beta1.SubsetStatus) int32 {
 	if limit == Unlimited {
 		return Unlimited

@@ -44,7 +44,7 @@ func (c *computation) marks() []action.Action {
 		if len(patches) == 0 {
 			continue
 		}
-		// The values are right for the pod at any version, but for what it had before.
+		// The values are right for the pod at any version, except for the cost that it had before.
 		anyVersion := change.Annotation(v1beta1.ReplacedCostAnnotation) == pod.Annotations[v1beta1.ReplacedCostAnnotation]
 		for i := range patches {
 			patches[i].AnyVersion = anyVersion
@@ -57,7 +57,7 @@ func (c *computation) marks() []action.Action {
 	return actions
 }
 
-// setCost has the pod say whose its cost is, and remember a cost of somebody else's.
+// setCost records in the pod which spread its cost belongs to, and remembers a cost of another client.
 func (c *computation) setCost(change *action.PodChange, cost int) {
 	text := strconv.Itoa(cost)
 	_, adopted := c.adopted[change.Pod]
@@ -85,9 +85,9 @@ func (c *computation) markText(pod *corev1.Pod, change *action.PodChange) string
 	return text
 }
 
-// costs are the deletion costs of active pods. Pods beyond their subset's limit go first, then those of the last subset,
-// and so on; of older revisions the first subset goes first, so that it has room for the successors. While the revision
-// of new pods is unknown no cost changes.
+// costs are the deletion costs of active pods. Pods beyond their subset's limit go first, then the pods of the last subset,
+// and so on; of older revisions the first subset goes first, so that it has room for the successors. While the revision of
+// new pods is unknown no cost changes.
 func (c *computation) costs() map[*corev1.Pod]int {
 	costs := map[*corev1.Pod]int{}
 	if !c.Target.HasCosts || c.Target.Latest == "" {
@@ -123,7 +123,7 @@ func (c *computation) leastFirst(pods []*corev1.Pod) []*corev1.Pod {
 	states := make([]podstate.State, len(pods))
 	for i, pod := range pods {
 		states[i] = podstate.Of(pod, c.Now, 0)
-		states[i].DeletionCost = 0 // it is what comes out
+		states[i].DeletionCost = 0 // it is the result
 	}
 	sorted := make([]*corev1.Pod, 0, len(pods))
 	for _, i := range ordering.ForDeletion(states, nil) {

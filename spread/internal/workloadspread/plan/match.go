@@ -21,13 +21,13 @@ func MatchOf(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
 	return m, ok && m.Name != "" && m.Subset != ""
 }
 
-// NameOf returns the name of the spread whose pod this is, in a subset or in none of them; empty for none.
+// NameOf returns the name of the spread that the pod belongs to, in a subset or in none of them; empty for none.
 func NameOf(pod *corev1.Pod) string {
 	m, _ := read(pod)
 	return m.Name
 }
 
-// read returns what the annotation of a pod says, and whether that can be read.
+// read returns the content of a pod's annotation, and whether that can be read.
 func read(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
 	text, found := pod.Annotations[v1beta1.MatchedAnnotation]
 	if !found || json.Unmarshal([]byte(text), &m) != nil { // encoding/json matches names in any case of letters
@@ -42,10 +42,10 @@ func textOf(m v1beta1.Match) string {
 	return string(raw)
 }
 
-// Versioned are the kinds of controllers of pods whose revisions are told apart.
+// Versioned are the kinds of controllers of pods with distinct revisions.
 type Versioned []schema.GroupKind
 
-// Of reports whether the revisions of pods that an object of the kind controls are told apart.
+// Of reports whether the revisions of pods that an object of the kind controls are distinct.
 func (v Versioned) Of(kind schema.GroupKind) bool { return slices.Contains(v, kind) }
 
 // VersionOf returns the revision of a pod, under which its places are kept.
@@ -66,7 +66,7 @@ func VersionAmong(known []string, pod metav1.Object, versioned Versioned) string
 	return version
 }
 
-// RevisionOf returns the revision that labels of a pod, or of a ReplicaSet, tell.
+// RevisionOf returns the revision in the labels of a pod, or of a ReplicaSet.
 func RevisionOf(labels map[string]string) string {
 	if hash := labels[contract.TemplateHashLabel]; hash != "" {
 		return hash

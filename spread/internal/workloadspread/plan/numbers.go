@@ -1,24 +1,24 @@
 package plan
 
-// Numbers are what metrics tell of a spread.
+// Numbers are the values of a spread's metrics.
 type Numbers struct {
 	Subsets []SubsetNumbers
 	// Without is how many active pods are in no subset.
 	Without int
 }
 
-// SubsetNumbers are what metrics tell of a subset, of all versions together.
+// SubsetNumbers are the values of a subset's metrics, of all versions together.
 type SubsetNumbers struct {
 	Name string
 	// Active is how many active pods it has, and Coming how many places it keeps for pods that are not there yet.
 	Active, Coming int
 	// Limit is how many pods of a version it may have, or Unlimited.
 	Limit int32
-	// Closed says that it gets no pods, because some could not be scheduled.
+	// Closed is true if it gets no pods, because some could not be scheduled.
 	Closed bool
 }
 
-// Numbers returns what there is.
+// Numbers returns the numbers of the pass.
 func (p Plan) Numbers() Numbers {
 	c := p.made
 	n := Numbers{Without: len(c.withoutSubset())}

@@ -49,7 +49,7 @@ func (o Ordinals) reservedUpTo(n int) (count int, isReserved bool) {
 }
 
 // SubsetOfRank returns the subset of the pod with so many pods of lower numbers: the subsets are filled one after the
-// other. One whose pods cannot be scheduled is left out. None is returned for numbers beyond all limits.
+// other. A closed subset is left out. None is returned for numbers beyond all limits.
 func SubsetOfRank(spread *v1beta1.WorkloadSpread, limits []int32, rank int) int {
 	end := 0
 	for i := range limits {

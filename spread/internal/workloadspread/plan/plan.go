@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// Plan is what one pass over a WorkloadSpread wants.
+// Plan is the result of one pass over a WorkloadSpread.
 type Plan struct {
 	action.Plan
 	// Status is the next status.
@@ -25,7 +25,7 @@ type Plan struct {
 
 // Compute makes the plan of one pass. It never changes the snapshot.
 //
-// What must be told to admission first waits for the next pass, which finds it in the status: a pod that was created
+// Actions that admission must know first wait for the next pass, which finds them in the status: a pod that was created
 // after the spread, and has no subset, takes a place before it is marked; a subset is closed before the pods are deleted
 // that it cannot have.
 func Compute(s Snapshot) Plan {
@@ -44,7 +44,7 @@ func Compute(s Snapshot) Plan {
 }
 
 // Renew returns the next status and the notices for a newer version of the spread: admission has taken places since. The
-// pods are counted as they were. It returns nil if there is more to plan anew than the status.
+// pods are counted as they were. It returns nil if more than the status must be planned again.
 func (p Plan) Renew(newer *v1beta1.WorkloadSpread) (*v1beta1.WorkloadSpreadStatus, []action.Notice) {
 	c := *p.made
 	if newer.UID != c.Spread.UID || newer.Generation != c.Spread.Generation || newer.DeletionTimestamp != nil {

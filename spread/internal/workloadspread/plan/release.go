@@ -20,9 +20,9 @@ func Release(pods []*corev1.Pod, known action.Refusals, now time.Time) action.Pl
 	return p
 }
 
-// releases are the patches of pods that are their spread's no more. A pod gets back the cost that it had before. It keeps its
-// subset, so that a spread of the same name goes on with it, and says that its cost is not the spread's: whatever cost
-// somebody sets from now on stays.
+// releases are the patches of pods that are their spread's no more. A pod gets back the cost that it had before. It keeps
+// its subset, so that a spread of the same name continues with it. Its annotation shows that its cost is not the spread's:
+// a cost that another client sets from now on stays.
 func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions []action.Action) {
 	for _, pod := range pods {
 		match, ok := read(pod)
@@ -52,7 +52,7 @@ func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions
 	return actions
 }
 
-// remember keeps the cost that a pod has, if it is somebody else's.
+// remember keeps the cost that a pod has, if another client has set it.
 func remember(change *action.PodChange) {
 	switch before, ok := change.Pod.Annotations[contract.PodDeletionCostAnnotation]; {
 	case !ok:
@@ -62,7 +62,7 @@ func remember(change *action.PodChange) {
 	}
 }
 
-// isReleased reports whether the pod says that it has no cost of a spread's.
+// isReleased reports whether the pod's annotation shows that it has no cost of a spread's.
 func isReleased(pod *corev1.Pod) bool {
 	match, ok := read(pod)
 	return ok && match.Released

@@ -43,7 +43,7 @@ func (c *computation) report() {
 	c.plan.Status = next
 }
 
-// distribution tells how many pods each subset has and may have. A printed column shows one value, and no list.
+// distribution shows how many pods each subset has and may have. A printed column shows one value, and no list.
 func distribution(totals []v1beta1.SubsetStatus, limits []int32) string {
 	parts := make([]string, len(totals))
 	for i := range totals {
@@ -71,7 +71,8 @@ func (c *computation) count(g *group) []v1beta1.SubsetStatus {
 	return list
 }
 
-// entriesOf returns the entries with replicas, room and condition; for totals without what is under way.
+// entriesOf returns the entries with replicas, room and condition; for totals without the pods that are being created or
+// deleted.
 func (c *computation) entriesOf(g *group, before []v1beta1.SubsetStatus, total bool) []v1beta1.SubsetStatus {
 	list := entries(c.Spread, before)
 	for i := range list {
@@ -111,7 +112,7 @@ func (c *computation) keepCreating(g *group, e *v1beta1.SubsetStatus) {
 }
 
 // appeared reports whether a pod is the one that a place was kept for. A pod with a uid is. By name it can be the one
-// before, whose successor is about to come: that one is terminating, or its deletion was admitted.
+// before, with a successor that is about to come: the pod is terminating, or its deletion was admitted.
 func (c *computation) appeared(pod *corev1.Pod, id string, e *v1beta1.SubsetStatus) bool {
 	if pod.Name != id {
 		return true

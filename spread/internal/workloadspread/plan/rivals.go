@@ -26,7 +26,7 @@ func Selects(spread *v1beta1.WorkloadSpread, pod map[string]string) bool {
 	return err == nil && selector.Matches(labels.Set(pod))
 }
 
-// Overlap says which pods of the workload are those of an older spread. They are none of this one's.
+// Overlap describes the pods of the workload that belong to an older spread. They are none of this one's.
 type Overlap struct {
 	// Rival is the name of the older spread, empty for none.
 	Rival string
