@@ -24,13 +24,13 @@ type Reader struct {
 	Pods PodLookup
 	// Templates validates pod templates.
 	Templates podtemplate.Validator
-	// InPlace says what can change on a running pod in this cluster.
+	// InPlace names the changes that a running pod allows in this cluster.
 	InPlace inplace.Options
 }
 
-// Read gathers what the rules need to know about a change from old, nil on create, to set. It asks for
-// no more than the change calls for: newly listed pods, and new or changed templates. The error carries
-// an API status and says that the cluster did not answer.
+// Read gathers the facts that the rules need about a change from old, nil on create, to set. It asks only for the
+// facts that the change needs: newly listed pods, and new or changed templates. The error carries an API status and
+// reports that the cluster did not answer.
 func (r Reader) Read(ctx context.Context, set, old *v1beta1.CloneSet, version string) (Facts, error) {
 	facts := Facts{Version: version, InPlace: r.InPlace, Pods: r.newlyListed(ctx, set, old)}
 	var stored *podtemplate.Template
@@ -46,8 +46,8 @@ func templateOf(set *v1beta1.CloneSet) podtemplate.Template {
 	return podtemplate.Template{Pod: &set.Spec.Template, Volumes: podtemplate.ClaimVolumes(set.Spec.VolumeClaimTemplates)}
 }
 
-// newlyListed looks up names that were not listed before. The controller takes names off once their pods
-// are gone, and users change other fields meanwhile.
+// newlyListed looks up names that were not listed before. The controller takes names off once their pods are gone,
+// and users may change other fields before that.
 func (r Reader) newlyListed(ctx context.Context, set, old *v1beta1.CloneSet) map[string]PodFact {
 	pods := map[string]PodFact{}
 	for _, name := range set.Spec.ScaleStrategy.PodsToDelete {

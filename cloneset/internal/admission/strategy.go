@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
-// words are the messages that differ between the versions: because their fields do, and because clients of OpenKruise know
-// those of v1alpha1.
+// words are the messages that differ between the versions: because their fields do, and because clients of OpenKruise
+// know the messages of v1alpha1.
 type words struct{ policy, surge, unreadable, terminating, foreign string }
 
 func wordsOf(version string) words {

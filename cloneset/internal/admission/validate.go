@@ -21,15 +21,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 )
 
-// Facts are what the rules need to know besides the object and its predecessor.
+// Facts are the facts that the rules need in addition to the object and its predecessor.
 type Facts struct {
 	// Version is the version that the user sent; some messages use its words.
 	Version string
 	// Pods are the pods that were newly listed in podsToDelete, by name.
 	Pods map[string]PodFact
-	// Template is what the cluster makes of a new or changed pod template.
+	// Template is the result of the cluster's validation of a new or changed pod template.
 	Template podtemplate.Change
-	// InPlace says what can change on a running pod in this cluster.
+	// InPlace names the changes that a running pod allows in this cluster.
 	InPlace inplace.Options
 }
 
@@ -56,7 +56,7 @@ func Validate(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 	return append(errs, validatePodsToDelete(set, facts.Pods, facts.Version)...)
 }
 
-// Warnings tell the user about fields that have no effect, and about pods that cannot be created again. Old is the
+// Warnings warn the user about fields that have no effect, and about pods that cannot be created again. Old is the
 // stored object, nil on create.
 func Warnings(set, old *v1beta1.CloneSet, version string) []string {
 	switch strategy := set.Spec.UpdateStrategy; {
@@ -117,7 +117,7 @@ func validatePodsToDelete(set *v1beta1.CloneSet, pods map[string]PodFact, versio
 	return errs
 }
 
-// validateChange holds the rules about what may become of a stored object.
+// validateChange holds the rules about changes of a stored object.
 func validateChange(set, old *v1beta1.CloneSet, facts Facts) field.ErrorList {
 	var errs field.ErrorList
 	if !equality.Semantic.DeepEqual(set.Spec.Selector, old.Spec.Selector) {

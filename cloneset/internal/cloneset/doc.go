@@ -1,4 +1,4 @@
-// Package cloneset describes CloneSet to the frame of workloads, and reads what only CloneSets need to know.
+// Package cloneset describes CloneSet to the frame of workloads, and reads the objects that only CloneSets need.
 //
 // No rule of the kind stands here; all of them are in package plan.
 package cloneset

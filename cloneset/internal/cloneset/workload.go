@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
-// Workload is CloneSet with its plan, which depends on the feature gates. Of pods and claims those with an instance id
-// are cached: what other workloads run costs next to nothing.
+// Workload is CloneSet with its plan, which depends on the feature gates. Of pods and claims those with an instance
+// id are cached: pods of other workloads cost next to nothing.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot] {
 	failed := &failures.Memory{}
 	return &frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot]{

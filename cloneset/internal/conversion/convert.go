@@ -8,15 +8,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
-// Convert returns the JSON of a CloneSet in the wanted apiVersion. What means the same in both versions is
-// carried over as it was written, the templates above all: "cpu: 0.5" stays, and so does a false that a
-// user wrote down. Only labels, annotations and the two strategies go through the types.
+// Convert returns the JSON of a CloneSet in the wanted apiVersion. Fields with the same meaning in both versions are
+// carried over as they were written, the templates above all: "cpu: 0.5" stays, and so does a false that a user wrote
+// down. Only labels, annotations and the two strategies go through the types.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
 	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
 	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: carrying(hub, ToHub), FromHub: carrying(spoke, FromHub)}.Convert(raw, apiVersion)
 }
 
-// carrying converts to an apiVersion as the types say, and carries over what means the same.
+// carrying converts to an apiVersion by the types, and carries over the fields with the same meaning.
 func carrying[S, D any](to string, convert func(*S, *D) error) func(conversion.Object) (conversion.Object, error) {
 	return func(src conversion.Object) (conversion.Object, error) {
 		part := maps.Clone(src)
@@ -35,9 +35,9 @@ func carrying[S, D any](to string, convert func(*S, *D) error) func(conversion.O
 	}
 }
 
-// carry copies members of the strategies as they were written, because the types leave out what is zero.
-// Written out always are claim reuse, whose defaults are opposite, and what is a label in v1alpha1: false and absent are
-// one there, and an apply of that version would take the other away again and again.
+// carry copies members of the strategies as they were written, because the types leave out zero values. Two members
+// are always written out: claim reuse, because its defaults are opposite, and the member that is a label in v1alpha1.
+// There, false and absent are one, and an apply of that version would take the other away again and again.
 func carry(src, dst conversion.Object) {
 	scale := conversion.WithMembers(conversion.Member(dst, "spec", "scaleStrategy"), conversion.Member(src, "spec", "scaleStrategy"), "podsToDelete", "maxUnavailable")
 	reuse := "enablePVCReuse"
@@ -59,7 +59,7 @@ func carry(src, dst conversion.Object) {
 	}
 }
 
-// rollingUpdate is what holds the numbers of an update in the version of the object, or nil.
+// rollingUpdate is the object with the numbers of an update in the version of the set, or nil.
 func rollingUpdate(set conversion.Object) conversion.Object {
 	if set["apiVersion"] == v1alpha1.GroupVersion.String() {
 		return conversion.Member(set, "spec", "updateStrategy")

@@ -16,7 +16,7 @@ const inPlacePath = "spec.updateStrategy.inPlaceUpdateStrategy."
 // key is a label or annotation that sets a field of the hub in v1alpha1.
 type key struct {
 	name string
-	// field is the path of the field, without rollingUpdate, and path that of the label or annotation.
+	// field is the path of the field, without rollingUpdate, and path is the path of the label or annotation.
 	field, path string
 	entries     func(*metav1.ObjectMeta) *map[string]string
 	// read sets the field to the value of the text. Nil means that the key is absent; invalid text means the same.

@@ -7,11 +7,11 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
 )
 
-// Annotations in which conversion keeps what a version has no field for. Only conversion writes and reads them; clients
-// carry them along. One that cannot be decoded counts as absent: a conversion must not fail for that, because the
-// object would be missing in every list.
+// Annotations in which conversion keeps the values that a version has no field for. Only conversion writes and reads
+// them; clients carry them along. One that cannot be decoded counts as absent: a conversion must not fail for that,
+// because the object would be missing in every list.
 const (
-	// recordAnnotation is set on v1alpha1 objects. It has what v1alpha1 has no field for.
+	// recordAnnotation is set on v1alpha1 objects. It has the values that v1alpha1 has no field for.
 	recordAnnotation = "apps.kruise.io/v1beta1-record"
 	// ignoredAnnotation is set on hub objects. It has the inPlaceUpdateStrategy of a v1alpha1 object with
 	// imagePreDownload fields, which v1alpha1 accepts and ignores. In the hub they would have an effect.
@@ -25,7 +25,7 @@ type record struct {
 	Keys map[string]keyValues `json:"keys,omitempty"`
 }
 
-// hubOnlyStrategy is what v1alpha1 cannot express of a rollingUpdate with type OnDelete.
+// hubOnlyStrategy holds the fields of a rollingUpdate with type OnDelete that v1alpha1 cannot express.
 type hubOnlyStrategy struct {
 	PodUpdatePolicy v1beta1.PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 }
@@ -38,8 +38,8 @@ type keyValues struct {
 
 func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) == 0 }
 
-// Lost returns what an update through v1alpha1 would remove unintentionally, because v1alpha1 cannot express it and the
-// client dropped recordAnnotation. It is "" if nothing is lost or the object accepts the loss.
+// Lost returns the fields that an update through v1alpha1 would remove unintentionally, because v1alpha1 cannot
+// express them and the client dropped recordAnnotation. It is "" if nothing is lost or the object accepts the loss.
 func Lost(stored, updated *v1beta1.CloneSet) string {
 	was, now := hubOnly(stored.Spec.UpdateStrategy), hubOnly(updated.Spec.UpdateStrategy)
 	switch {

@@ -42,7 +42,7 @@ func hubStrategy(in v1alpha1.CloneSetUpdateStrategy, kept *hubOnlyStrategy) v1be
 	return out
 }
 
-// spokeStrategy returns the strategy of v1alpha1, whose type is the podUpdatePolicy unless the set is OnDelete.
+// spokeStrategy returns the strategy of v1alpha1. Its type is the podUpdatePolicy unless the set is OnDelete.
 func spokeStrategy(in v1beta1.CloneSetUpdateStrategy) v1alpha1.CloneSetUpdateStrategy {
 	var out v1alpha1.CloneSetUpdateStrategy
 	if rolling := in.RollingUpdate; rolling != nil {
@@ -83,7 +83,7 @@ func spokeInPlace(in *workload.InPlaceUpdateStrategy) *workload.InPlaceUpdateStr
 	return out
 }
 
-// hubOnly returns what v1alpha1 cannot express of an OnDelete set, or nil.
+// hubOnly returns the fields of an OnDelete set that v1alpha1 cannot express, or nil.
 func hubOnly(in v1beta1.CloneSetUpdateStrategy) *hubOnlyStrategy {
 	if in.Type != v1beta1.OnDelete || in.RollingUpdate == nil {
 		return nil
@@ -103,7 +103,8 @@ func keepIgnored(in *workload.InPlaceUpdateStrategy, meta *metav1.ObjectMeta) er
 	return conversion.PutAnnotation(meta, ignoredAnnotation, in)
 }
 
-// restoreIgnored restores what keepIgnored stored. What v1alpha1 does not ignore is the hub's.
+// restoreIgnored restores the values that keepIgnored stored. Fields that v1alpha1 does not ignore keep the value of
+// the hub.
 func restoreIgnored(dst *v1alpha1.CloneSet) {
 	var ignored workload.InPlaceUpdateStrategy
 	conversion.TakeAnnotation(&dst.ObjectMeta, ignoredAnnotation, &ignored)

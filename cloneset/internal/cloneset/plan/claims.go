@@ -40,7 +40,7 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 // not.
 func (p *pass) claimName(volume, id string) string { return volume + "-" + p.Set.Name + "-" + id }
 
-// formerVolumes are the volumes of a revision whose claim templates were removed.
+// formerVolumes are the volumes of a revision with a removed claim template.
 func (p *pass) formerVolumes(template *corev1.PodTemplateSpec) []string {
 	return newpod.FormerVolumes(&template.Spec, &p.Set.Spec.Template.Spec, p.Set.Spec.VolumeClaimTemplates)
 }
@@ -48,8 +48,8 @@ func (p *pass) formerVolumes(template *corev1.PodTemplateSpec) []string {
 // instance is a pod and its claims, as far as they exist.
 type instance struct {
 	id string
-	// claims are those of the set with the id that are not being deleted, and those that it is to adopt; going is true if
-	// others are being deleted.
+	// claims are the claims of the set with the id that are not being deleted, and the claims with the id that it is to
+	// adopt; going is true if others are being deleted.
 	claims []*corev1.PersistentVolumeClaim
 	going  bool
 	// pod is the pod that has the id or a claim of it, one that runs before one that has ended or is about to; runs is
@@ -65,8 +65,8 @@ type claimIndex struct {
 	byClaim   map[string]*instance
 }
 
-// claimIndex is the claim index of the pass. Pods use what they mount as well as what has their id, which somebody may
-// have changed or taken from them.
+// claimIndex is the claim index of the pass. Pods use the claims that they mount and the claims with their id.
+// Another client may have changed that id or taken it from them.
 func (p *pass) claimIndex() *claimIndex {
 	if p.index != nil {
 		return p.index
@@ -106,7 +106,7 @@ func (p *pass) ownerlessClaims() []*corev1.PersistentVolumeClaim {
 	return found
 }
 
-// ownClaims are the claims of the pod's own instance that it mounts, whoever owns them.
+// ownClaims are the claims of the pod's own instance that it mounts, with any owner.
 func (p *pass) ownClaims(o *corev1.Pod) iter.Seq[*corev1.PersistentVolumeClaim] {
 	return func(yield func(*corev1.PersistentVolumeClaim) bool) {
 		id := o.Labels[contract.InstanceIDLabel]
@@ -177,10 +177,10 @@ func (in *instance) use(o *corev1.Pod, runs bool) {
 	}
 }
 
-// reusableIDs are the ids of claims without a pod, and the pods on their way out for whose ids and names new pods
-// wait: a pod that does not go in time is not waited for, nor one that has failed and stays. An instance that another
-// claim of it was taken from is left alone: a new pod would mount that one, and it goes. So is one whose pod is named in
-// podsToDelete, as a new one would be deleted again.
+// reusableIDs are the ids of claims without a pod, and the pods on their way out: new pods wait for their ids and
+// names. A pod that does not go in time is not waited for, nor one that has failed and stays. An instance that lost a
+// claim to another owner is left alone: a new pod would mount that claim, and the claim goes. An instance with its
+// pod named in podsToDelete is left alone too, as a new pod would be deleted again.
 func (p *pass) reusableIDs() (free []string, held []*corev1.Pod) {
 	stock := p.claimIndex()
 	for i := range stock.instances {
@@ -219,7 +219,7 @@ func (p *pass) timeUntilGone(o *corev1.Pod) time.Duration {
 	return max(o.DeletionTimestamp.Add(claimWaitLimit).Sub(p.Now), 0)
 }
 
-// waitForClaims says how many of n new pods wait for pods that are about to leave their claims to them.
+// waitForClaims returns how many of n new pods wait for pods that are about to leave their claims to them.
 func (p *pass) waitForClaims(n int32) int32 {
 	if !p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		return 0
@@ -233,8 +233,8 @@ func (p *pass) waitForClaims(n int32) int32 {
 	return waits
 }
 
-// nextReusableID is the id of claims without a pod, and whether there is one that has claims for the volumes whose claim
-// templates were removed. Each is given out once.
+// nextReusableID is the id of claims without a pod, and whether there is one that has claims for the former volumes,
+// the volumes with a removed claim template. Each is given out once.
 func (p *pass) nextReusableID(former []string) (string, bool) {
 	if p.reusable == nil {
 		free, _ := p.reusableIDs()
@@ -270,10 +270,9 @@ func (p *pass) claimsUsedOnlyBy(o *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	return claims
 }
 
-// deleteUnusedClaims ends claims whose pod is gone, unless scaleStrategy.enablePVCReuse keeps them: a claim
-// of a pod that is on its way out goes to that pod and with it, any other is deleted. A pass that takes pods
-// deletes none: what is known of them may not be all. Nor does one go of which the server said that a pod of
-// somebody else mounts it.
+// deleteUnusedClaims deletes claims without a pod, unless scaleStrategy.enablePVCReuse keeps them: a claim of a pod
+// that is on its way out goes to that pod and with it, any other is deleted. A pass that takes pods deletes none: the
+// known pods may not be all. A claim also stays if the server reported that a pod of another owner mounts it.
 func deleteUnusedClaims(p *pass) {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		return
@@ -309,9 +308,9 @@ func (p *pass) giveToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) act
 	}
 }
 
-// takeClaimsBack gives the set the claims of pods that stay: those that nobody owns, and those that were given to a pod
-// which does not go after all, because its deletion was refused or is not wanted any more. They would be left behind, or
-// go with the pod when it ends.
+// takeClaimsBack gives the set the claims of pods that stay: claims without an owner, and claims that were given to a
+// pod which does not go after all, because its deletion was refused or is not wanted any more. They would be left
+// behind, or go with the pod when it ends.
 func (p *pass) takeClaimsBack() {
 	step := action.Step{Name: stepClaims}
 	for i := range p.pods {
@@ -332,7 +331,7 @@ func (p *pass) takeClaimsBack() {
 	p.plan.Add(step)
 }
 
-// isOwnedByPodAlone reports whether the claim is to go with the pod, or nobody owns it.
+// isOwnedByPodAlone reports whether the claim is to go with the pod, or has no owner.
 func isOwnedByPodAlone(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) bool {
 	ownedByPod := slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.UID })
 	return claim.DeletionTimestamp == nil && metav1.GetControllerOfNoCopy(claim) == nil && (ownedByPod || len(claim.OwnerReferences) == 0)

@@ -35,8 +35,8 @@ func (p *pass) newID() string {
 	}
 }
 
-// idForAdopted is the instance id of a pod that has lost its label: that of its claims, or the one in its name, or a
-// fresh one where neither tells of one that no other pod has. Each is given out once.
+// idForAdopted is the instance id of a pod that has lost its label: the id of its claims, else the id in its name,
+// else, or if another pod has that id, a fresh one. Each is given out once.
 func (p *pass) idForAdopted(o *corev1.Pod) string {
 	if p.takenIDs == nil {
 		p.takenIDs = map[string]bool{"": true}
@@ -52,7 +52,7 @@ func (p *pass) idForAdopted(o *corev1.Pod) string {
 	return id
 }
 
-// formerID is the id that the pod seems to have had, empty where nothing tells.
+// formerID is the id that the pod seems to have had, empty if neither its claims nor its name show one.
 func (p *pass) formerID(o *corev1.Pod) string {
 	for name := range mounted(o) {
 		if claim := p.Claim(name); claim != nil && claim.Labels[contract.InstanceIDLabel] != "" {
@@ -86,8 +86,8 @@ func (p *pass) idsInUse() map[string]bool {
 	return used
 }
 
-// newPod creates a pod of the revision, after its claims. With claims reused, it takes the id of claims without a pod when
-// there are any. It is nil where the revision mounts a volume whose claim template was removed, and no claim for it is
+// newPod creates a pod of the revision, after its claims. With claims reused, it takes the id of claims without a pod
+// when there are any. It is nil if the revision mounts a volume with a removed claim template, and no claim for it is
 // free.
 func (p *pass) newPod(from *appsv1.ControllerRevision) (*action.Action, error) {
 	template, err := p.revisions.Template(from)
@@ -128,8 +128,8 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (*action.Action, error) {
 
 func (p *pass) podName(id string) string { return newpod.NamePrefix(p.Set.Name) + id }
 
-// nextID is the id of the next pod, and whether there is one: a pod that mounts volumes whose claim templates were removed
-// takes only an id that has the claims.
+// nextID is the id of the next pod, and whether there is one: a pod that mounts former volumes, the volumes with a
+// removed claim template, takes only an id that has the claims.
 func (p *pass) nextID(former []string) (string, bool) {
 	if p.Set.Spec.ScaleStrategy.EnablePVCReuse {
 		if id, ok := p.nextReusableID(former); ok {
@@ -142,7 +142,7 @@ func (p *pass) nextID(former []string) (string, bool) {
 	return p.newID(), true
 }
 
-// explainClaimless says how many pods cannot be created, and how they can be.
+// explainClaimless reports how many pods cannot be created, and how they can be.
 func (p *pass) explainClaimless(from *appsv1.ControllerRevision) {
 	if n := len(p.claimless); n > 0 {
 		p.plan.Wait(WaitClaimTemplateRemoved, "", "%d pods of revision %s cannot be created: the claim template of volume %s was removed, and all its PVCs are in use. "+

@@ -22,8 +22,8 @@ import (
 // mostFailed is how many failed pods stay to be looked at.
 const mostFailed = 10
 
-// RetryFailedAt notes the pods that have failed and returns when others may take their place, for Snapshot. The pauses
-// are those of the whole set: no pod of it has a place of its own.
+// RetryFailedAt notes the pods that have failed and returns when others may take their place, for Snapshot. The
+// pauses are pauses of the whole set: no pod of it has a place of its own.
 func RetryFailedAt(known *failures.Memory, seen model.Snapshot[*v1beta1.CloneSet]) time.Time {
 	update := ""
 	if seen.Chosen.Update != nil {
@@ -32,7 +32,7 @@ func RetryFailedAt(known *failures.Memory, seen model.Snapshot[*v1beta1.CloneSet
 	return known.RetryAt(seen.Set, update, seen.Pods, func(*corev1.Pod) string { return "" }, seen.Now)[""]
 }
 
-// awaitsRetry reports whether pods that fail one after the other hold up new ones, and says so.
+// awaitsRetry reports whether pods that fail one after the other delay new ones, and adds that wait to the plan.
 func (p *pass) awaitsRetry() bool {
 	wait := p.RetryFailedAt.Sub(p.Now)
 	if wait <= 0 {
@@ -43,8 +43,8 @@ func (p *pass) awaitsRetry() bool {
 	return true
 }
 
-// limitFailedPods deletes the oldest failed pods, but for those that the preDelete hook holds. What is left tells why pods
-// fail.
+// limitFailedPods deletes the oldest failed pods, except pods that the preDelete hook holds. The remaining ones show
+// why pods fail.
 func limitFailedPods(p *pass) {
 	failed := slices.DeleteFunc(p.failedPods(), func(o podstate.State) bool { return lifecycle.Hooked(preDelete(p.Set), o.Pod) })
 	if len(failed) <= mostFailed {
@@ -63,16 +63,16 @@ func limitFailedPods(p *pass) {
 	p.plan.Add(step)
 }
 
-// failedPods are the pods in phase Failed that nobody deletes, the oldest first.
+// failedPods are the pods in phase Failed that are not being deleted, the oldest first.
 func (p *pass) failedPods() []podstate.State {
 	return slices.DeleteFunc(slices.Clone(p.inactive), func(o podstate.State) bool {
 		return o.Terminating || o.Pod.Status.Phase != corev1.PodFailed
 	})
 }
 
-// warnAboutFailedPods tells users why pods have failed, in the pass in which others take their place; the pods
-// themselves are left to be looked at. Which one is missing for which is not recorded, so that it is told
-// of those that failed last.
+// warnAboutFailedPods warns users why pods have failed, in the pass in which others take their place; the pods
+// themselves are left to be looked at. It is not recorded which failed pod a missing one replaces, so the warnings
+// name the pods that failed last.
 func warnAboutFailedPods(p *pass) {
 	if p.plan.Err != nil || p.RetryFailedAt.After(p.Now) {
 		return
@@ -87,8 +87,8 @@ func warnAboutFailedPods(p *pass) {
 	}
 }
 
-// noteScaleUpLimit tells users that only so many pods are created for now, once: as long as condition ScaleUpLimited
-// stands for the present spec, nothing is told again.
+// noteScaleUpLimit reports to users, once, that only so many pods are created for now: while condition ScaleUpLimited
+// stands for the present spec, it does not report again.
 func (p *pass) noteScaleUpLimit(creations int32) {
 	if conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetScaleUpLimited) != nil && p.Set.Status.ObservedGeneration == p.Set.Generation {
 		return
@@ -100,8 +100,8 @@ func (p *pass) noteScaleUpLimit(creations int32) {
 	})
 }
 
-// warnAboutDeadline tells users that the progress deadline has passed, in the pass whose status is the first to
-// say so.
+// warnAboutDeadline warns users that the progress deadline has passed, in the pass with the first status that shows
+// it.
 func warnAboutDeadline(s Snapshot, todo *Plan) {
 	old := conditions.Get(s.Set.Status.Conditions, v1beta1.CloneSetProgressing)
 	if deadline := progressDeadline(s.Set); deadline == 0 || old == nil || old.Reason != v1beta1.ReasonUpdated || s.Now.Before(old.LastUpdateTime.Add(deadline)) {
@@ -116,7 +116,7 @@ func warnAboutDeadline(s Snapshot, todo *Plan) {
 	})
 }
 
-// whyFailed is what the kubelet says of the pod, and the exit codes of its containers.
+// whyFailed is the reason and message that the kubelet gives for the pod, and the exit codes of its containers.
 func whyFailed(pod *corev1.Pod) string {
 	var reasons []string
 	for _, text := range []string{pod.Status.Reason, pod.Status.Message} {

@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// adoptRevisions takes revisions without a controller that the set cannot do without: a pod of a revision
-// that nobody knows could not be updated in place.
+// adoptRevisions takes revisions without a controller that the set cannot do without: a pod of an unknown revision
+// could not be updated in place.
 func adoptRevisions(p *pass) {
 	p.plan.Add(action.Step{Name: stepOwn, Actions: revision.Adopt(p.Chosen, p.OrphanRevisions, p.liveHashes(), p.Owner)})
 }
@@ -25,7 +25,7 @@ func truncateHistory(p *pass) {
 	p.plan.Add(action.Step{Name: stepHistory, Actions: revision.TruncateHistory(p.Revisions, p.liveHashes(), p.Set.Spec.RevisionHistoryLimit)})
 }
 
-// truncateNames removes the names from scaleStrategy.podsToDelete whose pods are gone.
+// truncateNames removes the names of pods that are gone from scaleStrategy.podsToDelete.
 func truncateNames(p *pass) {
 	names := p.Set.Spec.ScaleStrategy.PodsToDelete
 	if len(names) == 0 {
@@ -52,8 +52,8 @@ func truncateNames(p *pass) {
 	}}})
 }
 
-// withClaimsHash gives a former revision that is wanted again the hash of the present claim templates,
-// which is about to be written: pods are compared with what the revision will say.
+// withClaimsHash gives a former revision that is wanted again the hash of the present claim templates, which is about
+// to be written: pods are compared with the revision as it will be.
 func withClaimsHash(s Snapshot) Snapshot {
 	if s.Chosen.SetClaimsHash {
 		s.Chosen.Update = s.Chosen.Update.DeepCopy()

@@ -20,7 +20,7 @@ type numbers struct {
 	scaleUnavailable int32 // pods that may be unavailable while scaling out; MaxInt32 without a limit
 }
 
-// readNumbers resolves the spec's numbers. What rollingUpdate says counts only with type RollingUpdate.
+// readNumbers resolves the spec's numbers. The fields of rollingUpdate count only with type RollingUpdate.
 func readNumbers(set *v1beta1.CloneSet) (numbers, error) {
 	n := numbers{replicas: 1, scaleUnavailable: math.MaxInt32}
 	if set.Spec.Replicas != nil {
@@ -121,7 +121,7 @@ func (t tally) staying() tally {
 	return tally{old: t.old - t.specifiedOld, updated: t.updated - t.specifiedUpdated}
 }
 
-// balance is what the numbers and the pods together ask for.
+// balance is the result of the numbers and the pods together.
 type balance struct {
 	create, createOld int32 // pods to create now, and how many of them at the current revision
 	missing           int32 // pods that are missing; more than create when scaling out is limited

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 )
 
-// release gives up pods whose labels the selector no longer matches; spec.selector rules ownership.
-// Their claims go with them. Until the release has succeeded the pods count, but not as available.
+// release gives up pods with labels that the selector no longer matches; spec.selector rules ownership. Their claims
+// go with them. Until the release has succeeded the pods count, but not as available.
 func release(p *pass) {
 	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
 	if err != nil {

@@ -49,8 +49,8 @@ func rules() []rule {
 		{adopt, false},               // orphans that it matches
 		{adoptRevisions, false},      // those that orphaned pods or an orphaning deletion have left
 		{recordRevision, false},      // the template as a ControllerRevision
-		{deleteUnusedClaims, false},  // claims whose pod is gone, when claims are not reused
-		{refresh, false},             // updates and lifecycle states that go on by themselves; written first
+		{deleteUnusedClaims, false},  // claims without a pod, when claims are not reused
+		{refresh, false},             // updates and lifecycle states that continue by themselves; written first
 		{preDownload, false},         // images pulled ahead on the nodes of old pods
 		{cancelDeletion, true},       // pods in PreparingDelete that need not go after all
 		{warnAboutFailedPods, false}, // pods in phase Failed, which others replace
@@ -58,13 +58,13 @@ func rules() []rule {
 		{deleteSpecifiedFirst, true}, // while pods cannot be created, these and updates do not wait for them
 		{updateFirst, true},
 		{scaleOut, true},            // spec.replicas, maxSurge and scaleStrategy.maxUnavailable
-		{pause, true},               // pods whose hook has let go for an update that is paused
-		{finishDeletion, true},      // pods in PreparingDelete whose hook has let go
+		{pause, true},               // pods that a hook has released for an update that is paused
+		{finishDeletion, true},      // pods in PreparingDelete that a hook has released
 		{deleteSpecifiedLast, true}, // podsToDelete and the specified-delete label
 		{scaleIn, true},             // too many pods
 		{updateLast, true},          // pods of the other revision
 		{truncateHistory, false},    // spec.revisionHistoryLimit
-		{truncateNames, false},      // podsToDelete whose pods are gone
+		{truncateNames, false},      // podsToDelete that are gone
 	}
 }
 
@@ -191,7 +191,7 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 	}
 }
 
-// refusedVerbs are the verbs of actions of which the status says that the server refused them.
+// refusedVerbs are the verbs of actions that the server refused, as the status shows.
 func refusedVerbs(set *v1beta1.CloneSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
 }
@@ -200,7 +200,8 @@ func (p *pass) comparesClaims() bool {
 	return p.FeatureGates.RecreateOnClaimChange && p.policy() != podupdate.InPlaceOnly
 }
 
-// liveHashes are the short hashes of the revisions that must be kept: current, update and those of active pods.
+// liveHashes are the short hashes of the revisions that must be kept: current, update and the revisions of active
+// pods.
 func (p *pass) liveHashes() map[string]bool {
 	hashes := make([]string, len(p.pods))
 	for i := range p.pods {

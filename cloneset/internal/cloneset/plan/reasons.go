@@ -2,23 +2,23 @@ package plan
 
 // Reasons of events on the set.
 const (
-	// EventCreated tells of a new pod.
+	// EventCreated reports a new pod.
 	EventCreated = "SuccessfulCreate"
-	// EventCreateFailed tells that a pod or its claims could not be created.
+	// EventCreateFailed reports that a pod or its claims could not be created.
 	EventCreateFailed = "FailedCreate"
-	// EventDeleted tells that a pod was deleted.
+	// EventDeleted reports that a pod was deleted.
 	EventDeleted = "SuccessfulDelete"
-	// EventDeleteFailed tells that a pod or a claim could not be deleted.
+	// EventDeleteFailed reports that a pod or a claim could not be deleted.
 	EventDeleteFailed = "FailedDelete"
-	// EventRecreated tells that a pod was deleted for its update.
+	// EventRecreated reports that a pod was deleted for its update.
 	EventRecreated = "SuccessfulUpdatePodReCreate"
-	// EventRecreateFailed tells that a pod could not be deleted for its update.
+	// EventRecreateFailed reports that a pod could not be deleted for its update.
 	EventRecreateFailed = "FailedUpdatePodReCreate"
-	// EventUpdateFailed tells that a claim could not be given to another owner.
+	// EventUpdateFailed reports that a claim could not be given to another owner.
 	EventUpdateFailed = "FailedUpdate"
-	// EventScaleUpLimited tells that pods are missing that scaleStrategy.maxUnavailable does not let start.
+	// EventScaleUpLimited reports that pods are missing that scaleStrategy.maxUnavailable does not let start.
 	EventScaleUpLimited = "ScaleUpLimited"
-	// EventPodFailed tells why a pod has ended in phase Failed.
+	// EventPodFailed reports why a pod has ended in phase Failed.
 	EventPodFailed = "PodFailed"
 )
 
@@ -28,10 +28,10 @@ const (
 	WaitMaxUnavailable = "MaxUnavailable"
 	// WaitScaleLimit means that new pods wait for scaleStrategy.maxUnavailable.
 	WaitScaleLimit = "ScaleMaxUnavailable"
-	// WaitClaimsInUse means that a new pod waits for one that is going, whose claims it is to have.
+	// WaitClaimsInUse means that a new pod waits for a pod that is going, and is to have its claims.
 	WaitClaimsInUse = "ClaimsInUse"
-	// WaitClaimTemplateRemoved means that pods of an older revision cannot be created, because they mount a volume whose
-	// claim template was removed, and no claim for it is free.
+	// WaitClaimTemplateRemoved means that pods of an older revision cannot be created, because they mount a volume with
+	// a removed claim template, and no claim for it is free.
 	WaitClaimTemplateRemoved = "ClaimTemplateRemoved"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// refresh lets every pod continue what has begun: updates in place, readiness gates and lifecycle states. It acts also
-// when the set is paused or of type OnDelete. A pod that it changes is left alone for the rest of the pass; the others
-// are not held up by it. Updated pods that are to go back are not at the wanted revision.
+// refresh lets every pod continue the changes that have begun: updates in place, readiness gates and lifecycle
+// states. It acts also when the set is paused or of type OnDelete. A pod that it changes is left alone for the rest
+// of the pass; the others are not held up by it. Updated pods that are to go back are not at the wanted revision.
 func refresh(p *pass) {
 	step := action.Step{Name: stepRefresh, Apart: true}
 	back := p.movesBack()
@@ -28,7 +28,7 @@ func refresh(p *pass) {
 	p.plan.AddFirst(step)
 }
 
-// revisionLabels tell of which revision a pod is. With feature gate CloneSetShortHash the revision label holds the hash
+// revisionLabels show the revision of a pod. With feature gate CloneSetShortHash the revision label holds the hash
 // alone.
 func (p *pass) revisionLabels(name string) map[string]string {
 	hash := podstate.ShortHash(name)
@@ -40,7 +40,7 @@ func (p *pass) revisionLabels(name string) map[string]string {
 	return labels
 }
 
-// missingTemplateHash completes the labels of a pod that somebody else made.
+// missingTemplateHash completes the labels of a pod that another client made.
 func missingTemplateHash(o podstate.State) map[string]string {
 	if _, ok := o.Pod.Labels[contract.TemplateHashLabel]; ok || o.Revision == "" {
 		return nil

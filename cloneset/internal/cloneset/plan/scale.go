@@ -46,9 +46,8 @@ func cancelDeletion(p *pass) {
 	p.plan.Add(step)
 }
 
-// scaleOut creates the pods that are missing: those of the current revision first, then those of
-// the update revision, as many as scaleStrategy.maxUnavailable allows. Where pods fail one after the other they come later
-// each time.
+// scaleOut creates the pods that are missing: pods of the current revision first, then pods of the update revision,
+// as many as scaleStrategy.maxUnavailable allows. Where pods fail one after the other they come later each time.
 func scaleOut(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -129,7 +128,7 @@ func deleteSpecified(p *pass) {
 	p.addWithHandovers(step)
 }
 
-// explainSpecified says what a pod waits for that is specified for deletion.
+// explainSpecified names the wait of a pod that is specified for deletion.
 func (p *pass) explainSpecified() string {
 	message := "the pod is marked for deletion and waits until another pod is available (maxUnavailable)"
 	if r := rollingUpdate(p.Set); r.Paused && r.MaxSurge != nil {

@@ -15,16 +15,16 @@ type Snapshot struct {
 	model.Snapshot[*v1beta1.CloneSet]
 	// Claims are the claims that the set owns.
 	Claims []*corev1.PersistentVolumeClaim
-	// RetryFailedAt says when pods may take the place of failed ones; zero where that need not wait.
+	// RetryFailedAt is when pods may take the place of failed ones; zero where that need not wait.
 	RetryFailedAt time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
 }
 
-// Plan is what one pass over a CloneSet wants.
+// Plan is the result of one pass over a CloneSet: the changes that it wants.
 type Plan = model.Plan
 
-// FeatureGates are the feature gates and options that change what a plan does.
+// FeatureGates are the feature gates and options that change plans.
 type FeatureGates struct {
 	// PartitionRollback is CloneSetPartitionRollback: a raised partition takes updated pods back.
 	PartitionRollback bool
@@ -38,7 +38,7 @@ type FeatureGates struct {
 	EnvFromMetadata bool
 	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
 	Resize bool
-	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it.
+	// KeepMemoryLimits is true if the cluster lowers no memory limit of a container that does not restart for it.
 	KeepMemoryLimits bool
 	// PreDownload is PreDownloadImageForInPlaceUpdate: images are pulled on the nodes ahead of an update.
 	PreDownload bool

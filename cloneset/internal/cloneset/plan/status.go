@@ -107,9 +107,9 @@ func progressDeadline(set *v1beta1.CloneSet) time.Duration {
 	return 0
 }
 
-// progress is condition Progressing. The first rule that matches wins. The clock of the deadline
-// starts when the reason becomes CloneSetUpdated, and anew with each progress and each update revision; once the
-// deadline is exceeded, only availability, a pause, the partition or a new revision end that.
+// progress is condition Progressing. The first rule that matches wins. The clock of the deadline starts when the
+// reason becomes CloneSetUpdated, and again with each progress and each update revision; once the deadline is
+// exceeded, only availability, a pause, the partition or a new revision end that.
 func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) workload.Condition {
 	c := workload.Condition{Type: v1beta1.CloneSetProgressing, Status: corev1.ConditionTrue}
 	old := conditions.Get(p.Set.Status.Conditions, v1beta1.CloneSetProgressing)
@@ -149,7 +149,7 @@ func untilDeadline(s Snapshot) time.Duration {
 	return max(c.LastUpdateTime.Add(deadline).Sub(s.Now), 0) + time.Second
 }
 
-// summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
+// summary reports for kstatus whether the set is as its spec wants it, and if not, the pods that it waits for.
 func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done action.Failures) conditions.Summary {
 	if todo.Err != nil {
 		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
@@ -185,7 +185,7 @@ func isPastDeadline(list []workload.Condition) bool {
 	return c != nil && c.Reason == v1beta1.ReasonDeadlineExceeded
 }
 
-// firstTrouble is what troubles the oldest pod in trouble, in words that follow others; empty where none is.
+// firstTrouble describes the trouble of the oldest pod in trouble, in words that follow others; empty where none is.
 func (p *pass) firstTrouble() string {
 	return podstate.FirstTrouble(len(p.pods), p.state)
 }

@@ -40,7 +40,7 @@ func deleteSpecifiedLast(p *pass) {
 	}
 }
 
-// updateFirst updates pods after deleteSpecifiedFirst: an update that goes on for long would use up what these pods need.
+// updateFirst updates pods after deleteSpecifiedFirst: a long update would use up the room that these pods need.
 func updateFirst(p *pass) {
 	if p.creationFailed() {
 		update(p)
@@ -94,8 +94,8 @@ func update(p *pass) {
 	p.addWithHandovers(step)
 }
 
-// pause takes the pods of a paused set back to Normal whose hook has let go for an update: nobody would go on with them.
-// Those that do not count, so that others have their places already, go.
+// pause takes pods of a paused set that a hook has released for an update back to Normal: no update would continue
+// with them. Those that do not count, so that others have their places already, go.
 func pause(p *pass) {
 	if !rollingUpdate(p.Set).Paused {
 		return
@@ -119,7 +119,8 @@ func pause(p *pass) {
 	p.plan.Add(step)
 }
 
-// overdue are the updated pods that this pass makes anew because they have waited in vain for their resources or restarts.
+// overdue are the updated pods that this pass makes again because they have waited in vain for their resources or
+// restarts.
 func (p *pass) overdue() []int {
 	var indexes []int
 	for i := range p.pods {
@@ -130,8 +131,8 @@ func (p *pass) overdue() []int {
 	return indexes
 }
 
-// needReplacement is how many pods are to be made anew because they have waited in vain. A pass that brings one on once
-// more counts it, too: its surge pod stays.
+// needReplacement is how many pods are to be made again because they have waited in vain. A pass that brings one on
+// once more counts it, too: its surge pod stays.
 func (p *pass) needReplacement() int32 {
 	n := int32(0)
 	for i := range p.pods {
@@ -142,15 +143,15 @@ func (p *pass) needReplacement() int32 {
 	return n
 }
 
-// needsReplacement reports whether an overdue pod is to be made anew, now or, where this pass changes it, later.
+// needsReplacement reports whether an overdue pod is to be made again, now or, where this pass changes it, later.
 func (p *pod) needsReplacement() bool { return p.overdue && !p.deleting && !p.specified }
 
-// isReplaced reports whether this pass makes an overdue pod anew, as far as there is room for that.
+// isReplaced reports whether this pass makes an overdue pod again, as far as there is room for that.
 func (p *pod) isReplaced() bool { return p.needsReplacement() && !p.touched }
 
-// preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all available
-// and wait for it. Where the user has said which pods come first, only one beyond those that stay at the current
-// revision comes in question: it was to leave once the n are updated. Without that, any may stay.
+// preferUnavailable puts a pod out of service in the place of the last of the n pods to update, which are all
+// available and wait for it. If the user has set which pods come first, only one beyond those that stay at the
+// current revision comes in question: it was to leave once the n are updated. Without that, any may stay.
 func (p *pass) preferUnavailable(waiting []int, n int) {
 	if n == 0 || rollingUpdate(p.Set).PriorityStrategy != nil && len(waiting)-n <= int(p.numbers.partition) {
 		return
@@ -169,7 +170,7 @@ func (p *pass) movesBack() bool {
 	return p.rollsBack() && p.plan.Err == nil && !onDelete(p.Set) && p.currentBalance().updateNum < 0
 }
 
-// updatedAmong tells updated pods, of which there are too many, from those of other revisions.
+// updatedAmong separates updated pods, of which there are too many, from pods of other revisions.
 func (p *pass) updatedAmong(indexes []int) (updated, others []int) {
 	for _, i := range indexes {
 		if p.pods[i].updated {
@@ -221,11 +222,11 @@ func (p *pass) cancelUpdates(rest []int) []action.Action {
 	return actions
 }
 
-// move updates the wanted pods in order as far as the budget allows. A pod that is out of service already costs nothing
-// that is left to spend, so it only has to respect the number of pods at the target that are not available yet, or
-// whose new resources are not in force yet; an available pod also needs room among all unavailable ones. One pod out of
-// service may always be updated, for it may be what everything else waits for; so it also goes before pods that wait
-// for it, whatever the order says. Once a pod of the target is available the revision is no worse than what is broken: all
+// move updates the wanted pods in order as far as the budget allows. A pod that is out of service already costs
+// nothing that is left to spend, so it only has to respect the number of pods at the target that are not available
+// yet, or still wait for their new resources; an available pod also needs room among all unavailable ones. One pod
+// out of service may always be updated, for all others may wait for it; so it also goes before pods that wait for it,
+// in spite of the order. Once a pod of the target is available the revision is no worse than the broken pods: all
 // pods out of service go. Pods that are overdue come first, and others do not wait for them.
 //
 // Example: maxUnavailable 2, five old pods, none available: two are updated at a time; with a sixth, which is available
@@ -276,8 +277,8 @@ func (p *pass) isProven(hash string) bool {
 	return slices.ContainsFunc(p.pods, func(o pod) bool { return o.Revision == hash && o.Available && !o.updating })
 }
 
-// outOfService counts the unavailable pods, and those at the revision that are so or whose new resources are not
-// in force yet, but for those that are overdue and come before all others in this pass.
+// outOfService counts the unavailable pods, and the pods at the revision that are so or still wait for their new
+// resources, but for those that are overdue and come before all others in this pass.
 func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -305,7 +306,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 	if template, err := p.revisions.Template(target); err == nil && len(p.formerVolumes(template)) > 0 {
 		return action.Action{}, fmt.Errorf("pod %s is not recreated: %w", o.Pod.Name, errNoClaim)
 	}
-	// One pod at a time may leave beyond what is missing: where a quota is used up it makes room.
+	// One pod at a time may leave beyond the missing pods: where a quota is used up it makes room.
 	if p.creationFailed() && p.currentBalance().missing > max(p.numbers.maxUnavailable, 1) {
 		return action.Action{}, errNoNewPods
 	}
