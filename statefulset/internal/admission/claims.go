@@ -11,12 +11,12 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Class is a storage class of the cluster, as far as a change of size is concerned, or why it cannot be
-// told. The zero value is none: a template that names no class in a cluster without a default one.
+// Class is a storage class of the cluster, as far as a change of size is concerned, or the reason why it is unknown.
+// The zero value is none: a template that names no class in a cluster without a default one.
 type Class struct {
 	// Name is the name of the class.
 	Name string
-	// Expandable is true if claims of the class may grow. What the class does not say counts as no.
+	// Expandable is true if claims of the class may grow. A class without the field counts as no.
 	Expandable bool
 	// Err is why there is no class.
 	Err error
@@ -92,7 +92,7 @@ func validateClaimTemplateChange(template, stored *corev1.PersistentVolumeClaim,
 	return nil
 }
 
-// changesSize reports whether what two templates ask for differs.
+// changesSize reports whether two templates ask for different sizes.
 func changesSize(a, b *corev1.PersistentVolumeClaim) bool {
 	request, limit := a.Spec.Resources.Requests[corev1.ResourceStorage], a.Spec.Resources.Limits[corev1.ResourceStorage]
 	return request.Cmp(b.Spec.Resources.Requests[corev1.ResourceStorage]) != 0 ||

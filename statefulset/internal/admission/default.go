@@ -27,7 +27,7 @@ const (
 	defaultRevisionHistoryLimit = 10
 )
 
-// Default writes out what absent fields mean. It leaves the templates alone, and it changes nothing in an
+// Default writes out the defaults of absent fields. It leaves the templates alone, and it changes nothing in an
 // object that it has seen before.
 func Default(set *v1beta1.StatefulSet, featureGates FeatureGates) {
 	spec := &set.Spec

@@ -21,15 +21,14 @@ type Reader struct {
 	Templates podtemplate.Validator
 	// Classes reads storage classes, live: only changes of size ask for them.
 	Classes client.Reader
-	// InPlace says what can change on a running pod in this cluster.
+	// InPlace names the changes that a running pod allows in this cluster.
 	InPlace      inplace.Options
 	FeatureGates FeatureGates
 }
 
-// Read gathers what the rules need to know about a change from old, nil on create, to set. It asks for no
-// more than the change calls for: new or changed templates, and the classes of claims whose size changes
-// while claims follow their templates. The error carries an API status and says that the cluster did not
-// answer.
+// Read gathers the facts that the rules need about a change from old, nil on create, to set. It asks only for the
+// facts that the change needs: new or changed templates, and the classes of claims with a changed size while claims
+// follow their templates. The error carries an API status and reports that the cluster did not answer.
 func (r Reader) Read(ctx context.Context, set, old *v1beta1.StatefulSet, version string) (Facts, error) {
 	facts := Facts{Version: version, FeatureGates: r.FeatureGates, InPlace: r.InPlace}
 	var before *podtemplate.Template

@@ -35,7 +35,7 @@ func validateStrategies(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	return append(errs, validateMinReady(spec)...)
 }
 
-// validateScaleStrategy: pods of an ordered set are created one after the other, which 1 says as well.
+// validateScaleStrategy: pods of an ordered set are created one after the other, which the value 1 also means.
 func validateScaleStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	if spec.ScaleStrategy == nil || spec.ScaleStrategy.MaxUnavailable == nil {
 		return nil
@@ -118,8 +118,8 @@ func validatePolicy(policy v1beta1.PodUpdatePolicy, pod *corev1.PodSpec, path *f
 		"must contain "+contract.InPlaceUpdateReady+" when podUpdatePolicy is "+string(policy))}
 }
 
-// validateMinReady: the field stands in two places, that of rollingUpdate and that of the built-in kind,
-// which do not contradict each other.
+// validateMinReady: the field stands in two places, in rollingUpdate and in the place of the built-in kind, which do
+// not contradict each other.
 func validateMinReady(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	path := specPath().Child("minReadySeconds")
 	errs := validation.NonNegative(&spec.MinReadySeconds, path)

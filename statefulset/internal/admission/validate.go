@@ -23,20 +23,20 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
-// Facts are what the rules need to know besides the object and its predecessor.
+// Facts are the facts that the rules need in addition to the object and its predecessor.
 type Facts struct {
 	// Version is the version that the user sent.
 	Version      string
 	FeatureGates FeatureGates
-	// Template is what the cluster makes of a new or changed pod template.
+	// Template is the result of the cluster's validation of a new or changed pod template.
 	Template podtemplate.Change
-	// InPlace says what can change on a running pod in this cluster.
+	// InPlace names the changes that a running pod allows in this cluster.
 	InPlace inplace.Options
-	// Classes are the storage classes of the claim templates whose size changes, by the template's name.
+	// Classes are the storage classes of the claim templates with a changed size, by the template's name.
 	Classes map[string]Class
 }
 
-// mutable are the fields that may change, in the order in which users are told.
+// mutable are the fields that may change, in the order in which messages name them.
 const mutable = "'replicas', 'ordinals', 'template', 'reserveOrdinals', 'lifecycle', 'revisionHistoryLimit', 'minReadySeconds', " +
 	"'persistentVolumeClaimRetentionPolicy', 'volumeClaimTemplates', 'volumeClaimUpdateStrategy', 'scaleStrategy' and 'updateStrategy'"
 
@@ -71,7 +71,7 @@ func validateObject(set *v1beta1.StatefulSet) field.ErrorList {
 	return append(errs, validateHooks(spec.Lifecycle)...)
 }
 
-// validateMetadata: names of pods begin with that of the set, and pods are found by their names in DNS.
+// validateMetadata: names of pods begin with the name of the set, and pods are found by their names in DNS.
 func validateMetadata(set *v1beta1.StatefulSet) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range apivalidation.NameIsDNSLabel(set.Name, false) {
@@ -120,7 +120,7 @@ func validateHooks(hooks *workload.Lifecycle) field.ErrorList {
 	return errs
 }
 
-// validateChange holds the rules about what may become of a stored object.
+// validateChange holds the rules about changes of a stored object.
 func validateChange(set, old *v1beta1.StatefulSet, facts Facts) field.ErrorList {
 	var errs field.ErrorList
 	if changed := changedForGood(&set.Spec, &old.Spec); len(changed) > 0 {

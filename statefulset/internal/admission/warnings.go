@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
-// Warnings tell the user about what is accepted and does not do what it seems to. Old is the stored
-// object, nil on create.
+// Warnings warn the user about fields that are accepted and do not do the thing that they seem to do. Old is the
+// stored object, nil on create.
 func Warnings(set, old *v1beta1.StatefulSet, featureGates FeatureGates) []string {
 	warnings := ineffective(&set.Spec, featureGates)
 	if asksPreDownload(set) && !featureGates.PreDownload {
@@ -40,7 +40,7 @@ func keepsPods(set *v1beta1.StatefulSet) bool {
 	return strategy.Type != appsv1.OnDeleteStatefulSetStrategyType && strategy.RollingUpdate != nil && ptr.Deref(strategy.RollingUpdate.Partition, 0) > 0
 }
 
-// ineffective names the fields whose feature gate is off.
+// ineffective names the fields with a feature gate that is off.
 func ineffective(spec *v1beta1.StatefulSetSpec, featureGates FeatureGates) []string {
 	var warnings []string
 	if spec.Ordinals != nil && spec.Ordinals.Start != 0 && !featureGates.StartOrdinal {
@@ -61,7 +61,7 @@ func without(what string, featureGate features.Name) string {
 	return fmt.Sprintf("%s has no effect: feature gate %s of the StatefulSet operator is off", what, featureGate)
 }
 
-// asksPreDownload reports whether the user set any of what image pre-download reads, in a field or an annotation.
+// asksPreDownload reports whether the user set any setting of image pre-download, in a field or an annotation.
 func asksPreDownload(set *v1beta1.StatefulSet) bool {
 	for _, key := range []string{
 		contract.ImagePreDownloadParallelismAnnotation, contract.ImagePreDownloadTimeoutSecondsAnnotation,

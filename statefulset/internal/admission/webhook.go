@@ -23,7 +23,7 @@ func NewWebhook(reader Reader) admission.Webhook[*v1beta1.StatefulSet] {
 			}),
 		),
 		Default: func(set *v1beta1.StatefulSet) {
-			// A v1alpha1 object whose annotation cannot be read is left for validation to refuse as it was sent.
+			// A v1alpha1 object with an unreadable annotation is left for validation to refuse as it was sent.
 			if conversion.Unreadable(set) == "" {
 				Default(set, reader.FeatureGates)
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Lost returns the names of the fields that an update through v1alpha1 would remove unintentionally, because the client
-// dropped FieldsAnnotation. Fields whose value means the same as their absence do not count. It is empty if the object
-// accepts the loss.
+// Lost returns the names of the fields that an update through v1alpha1 would remove unintentionally, because the
+// client dropped FieldsAnnotation. Fields with a value that means the same as their absence do not count. It is empty
+// if the object accepts the loss.
 func Lost(stored, updated *v1beta1.StatefulSet) []string {
 	if conversion.AcceptsLoss(updated) {
 		return nil
@@ -22,7 +22,8 @@ func Lost(stored, updated *v1beta1.StatefulSet) []string {
 	return slices.DeleteFunc(had, func(name string) bool { return slices.Contains(has, name) })
 }
 
-// fieldsInUse returns the names of the fields that v1alpha1 lacks and whose value differs in meaning from their absence.
+// fieldsInUse returns the names of the fields that v1alpha1 lacks, with a value that differs in meaning from their
+// absence.
 func fieldsInUse(spec *v1beta1.StatefulSetSpec) []string {
 	retention, scale, ordinals := spec.PersistentVolumeClaimRetentionPolicy, spec.ScaleStrategy, spec.Ordinals
 	hooks := spec.Lifecycle

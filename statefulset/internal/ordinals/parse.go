@@ -12,17 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Parse reads the entries of spec.reserveOrdinals, whose path is given: numbers of 0 or more, and
-// texts such as "2-5", which include both ends and may have leading zeros. Entries may overlap. It
-// names every entry that is neither; what it returns then is what the others reserve, which is no
-// reading to act on.
+// Parse reads the entries of spec.reserveOrdinals, which is at the path: numbers of 0 or more, and texts such as
+// "2-5", which include both ends and may have leading zeros. Entries may overlap. It names every entry that is
+// neither; then it returns the ordinals that the others reserve, which is no reading to act on.
 func Parse(entries []intstr.IntOrString, path *field.Path) (Reserved, field.ErrorList) {
 	ranges, errs := parse(entries, path)
 	known := slices.DeleteFunc(ranges, func(r Range) bool { return r == unreadable() })
 	return merge(known), errs
 }
 
-// Overlaps names the entries that reserve what another entry reserves already, one sentence each in the order of the
+// Overlaps names the entries with ordinals that another entry reserves already, one sentence each in the order of the
 // entries: they do no harm, but may be a mistake. Unreadable entries overlap nothing.
 func Overlaps(entries []intstr.IntOrString, path *field.Path) []string {
 	ranges, _ := parse(entries, path)

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// markIndex holds the UID of the set with whose ordinals a claim is deleted.
+// markIndex holds the UID of the set in a claim that is deleted with an ordinal of the set.
 const markIndex = "deleteWhenScaled"
 
 func indexMarks(ctx context.Context, indexer client.FieldIndexer) error {

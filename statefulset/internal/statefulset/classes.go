@@ -18,11 +18,11 @@ import (
 // fillTimeout is how long the first pass that asks for storage classes waits for their cache.
 const fillTimeout = 2 * time.Second
 
-// classes knows the storage classes. Few sets need them: the cache of them is made for the first set whose claims grow
-// with its updates.
+// classes knows the storage classes. Few sets need them: the cache of them is made for the first set with claims that
+// grow with its updates.
 type classes struct{ asked atomic.Bool }
 
-// expandable says of every storage class whether it allows expansion.
+// expandable returns for every storage class whether it allows expansion.
 func (c *classes) expandable(ctx context.Context, e *engine.Engine) (map[string]bool, error) {
 	if err := c.fill(ctx, e.Cache); err != nil {
 		return nil, err

@@ -1,4 +1,5 @@
-// Package statefulset describes StatefulSet to the frame of workloads, and reads what only StatefulSets need to know.
+// Package statefulset describes StatefulSet to the frame of workloads, and reads the objects that only StatefulSets
+// need.
 //
 // No rule of the kind stands here; all of them are in package plan.
 package statefulset

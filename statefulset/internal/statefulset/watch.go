@@ -21,13 +21,13 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
-// watch has events of claims wake the sets whose pods have them by name.
+// watch has events of claims wake the sets that have pods with these claims by name.
 func watch(e *engine.Engine, _ engine.Owners, b *builder.Builder) {
 	b.Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(mounters(e)))
 }
 
-// adopters finds the set that could adopt a pod: the one whose name the pod's name begins with, if its
-// selector matches.
+// adopters finds the set that could adopt a pod: the pod's name begins with the name of the set. Its selector must
+// match.
 func adopters(e *engine.Engine) func(context.Context, *corev1.Pod) []types.NamespacedName {
 	return func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName {
 		end := strings.LastIndexByte(pod.Name, '-')
@@ -49,8 +49,8 @@ func selects(set *v1beta1.StatefulSet, of map[string]string) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
 }
 
-// mounters finds the sets whose pods have a claim of that name, <template>-<set>-<ordinal>, and the one
-// that was written on it when it was resized. Names may hold dashes: every way to read them is tried.
+// mounters finds the sets that have pods with a claim of that name, <template>-<set>-<ordinal>, and the one that was
+// written on it when it was resized. Names may hold dashes: every way to read them is tried.
 func mounters(e *engine.Engine) handler.MapFunc {
 	return func(ctx context.Context, claim client.Object) []reconcile.Request {
 		var found []reconcile.Request

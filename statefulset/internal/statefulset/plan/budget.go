@@ -1,6 +1,6 @@
 package plan
 
-// disruptionBudget is what maxUnavailable leaves.
+// disruptionBudget is the room that maxUnavailable leaves.
 type disruptionBudget struct {
 	maxUnavailable int
 	counted        []*pod // live pods that count
@@ -25,8 +25,8 @@ func (p *pass) disruptionBudget() *disruptionBudget {
 	return b
 }
 
-// allows reports whether a pod that serves may be taken out of service. One that counts already waits for
-// those only that are really out of service: else two of them could wait for each other for ever.
+// allows reports whether a pod that serves may be taken out of service. One that counts already waits for those only
+// that are really out of service: else two of them could wait for each other without end.
 func (b *disruptionBudget) allows(o *pod) bool {
 	if o.countsAsUnavailable() {
 		return b.outOfService < b.maxUnavailable

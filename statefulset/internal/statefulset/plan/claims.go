@@ -16,7 +16,7 @@ import (
 const (
 	// ownersCheck is when claims are looked at again that are getting other owners.
 	ownersCheck = time.Second
-	// goneCheck is when claims are looked at again that are on their way out, should no event tell.
+	// goneCheck is when claims are looked at again that are on their way out, should no event report their end.
 	goneCheck = 10 * time.Second
 )
 
@@ -25,7 +25,7 @@ func claimName(template *corev1.PersistentVolumeClaim, pod string) string {
 	return template.Name + "-" + pod
 }
 
-// isClaimName says the same without making the name.
+// isClaimName reports whether claim is that name, without making it.
 func isClaimName(claim, template, pod string) bool {
 	rest, ok := strings.CutPrefix(claim, template)
 	return ok && len(rest) == len(pod)+1 && rest[0] == '-' && rest[1:] == pod
@@ -97,8 +97,8 @@ func (p *pass) awaitsPod(claim *corev1.PersistentVolumeClaim, name string) bool 
 	return false
 }
 
-// hasFormerClaims reports whether a new pod of the name may mount the claims of volumes whose claim templates were
-// removed. Former pods of its ordinal have left them; no other claim could take their place.
+// hasFormerClaims reports whether a new pod of the name may mount the claims of volumes with a removed claim
+// template. Former pods of its ordinal have left them; no other claim could take their place.
 func (p *pass) hasFormerClaims(name string, volumes []string) bool {
 	for _, volume := range volumes {
 		claim := p.Claim(volume + "-" + name)
@@ -113,10 +113,10 @@ func (p *pass) hasFormerClaims(name string, volumes []string) bool {
 	return true
 }
 
-// claimless is a pod that cannot be created for want of a claim whose claim template was removed.
+// claimless is a pod that cannot be created: it lacks a claim, and the claim template was removed.
 type claimless struct{ pod, volume string }
 
-// explainClaimless says which pods cannot be created, and how they can be.
+// explainClaimless reports which pods cannot be created, and how they can be.
 func (p *pass) explainClaimless() {
 	if len(p.claimless) == 0 {
 		return
@@ -145,7 +145,7 @@ func (p *pass) newClaim(t *corev1.PersistentVolumeClaim, name string) *corev1.Pe
 	return claim
 }
 
-// createMissingClaims creates claims that pending pods miss: a pod whose claim was deleted could not start. Pods that are
+// createMissingClaims creates claims that pending pods miss: a pod without its claim could not start. Pods that are
 // about to go need none.
 func createMissingClaims(p *pass) {
 	step := action.Step{Name: stepClaims}

@@ -32,10 +32,10 @@ func (p *pass) nextConditions(status v1beta1.StatefulSetStatus, todo Plan, done 
 	return conditions.Summarize(list, p.summary(status, todo, done), now)
 }
 
-// failure is what failed and why.
+// failure is the reason of a failure and its message.
 type failure struct{ reason, message string }
 
-// failureOr is the text of an error or, without one, a wait that does not end without somebody's help.
+// failureOr is the text of an error or, without one, a wait that needs intervention.
 func failureOr(text string, w *action.Wait) failure {
 	if text == "" && w != nil {
 		return failure{w.Reason, w.Message}
@@ -79,7 +79,7 @@ func (p *pass) servingPods() int {
 	return n
 }
 
-// progressing says how the rollout goes on and for whom it waits.
+// progressing reports how the rollout continues and the pods that it waits for.
 func (p *pass) progressing(todo Plan) workload.Condition {
 	s := p.progress(todo)
 	c := workload.Condition{
@@ -121,7 +121,7 @@ func completeMessage(set *v1beta1.StatefulSet) string {
 	return "all pods are up to date and available"
 }
 
-// outdatedCount counts live pods that are not as the template says.
+// outdatedCount counts live pods that differ from the template.
 type outdatedCount struct {
 	inRange int // the update is to reach them
 	kept    int // the partition keeps them
@@ -144,8 +144,8 @@ func (p *pass) countOutdated() outdatedCount {
 	return l
 }
 
-// mainWait is the wait that the user should know of first: one that needs intervention, else the first one. What is
-// refused goes before waits for pods, which come and go with every try of it.
+// mainWait is the wait that the user should know of first: one that needs intervention, else the first one. A refused
+// action goes before waits for pods, which come and go with every try of it.
 func (p *pass) mainWait(todo Plan) *action.Wait {
 	var first, refused *action.Wait
 	for i := range todo.Waits {
@@ -167,7 +167,7 @@ func (p *pass) mainWait(todo Plan) *action.Wait {
 	return first
 }
 
-// needsIntervention reports whether the wait does not end without somebody's help.
+// needsIntervention reports whether the wait does not end without the user's help.
 func needsIntervention(reason string) bool {
 	return reason == podupdate.WaitNotInPlace || reason == WaitResizeFailed || reason == WaitClaimTemplateRemoved
 }
@@ -185,7 +185,7 @@ func blockedReason(reason string) string {
 	return v1beta1.ReasonRollingOut
 }
 
-// summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
+// summary reports for kstatus whether the set is as its spec wants it, and if not, the pods that it waits for.
 func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.Failures) conditions.Summary {
 	s := p.progress(todo)
 	healthy := p.servingPods() == int(p.numbers.replicas) && len(p.condemned) == 0
@@ -205,8 +205,8 @@ func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.
 	return s
 }
 
-// firstTrouble is what troubles the pod of the lowest ordinal in trouble, in words that follow others; empty where
-// none is.
+// firstTrouble describes the trouble of the pod of the lowest ordinal in trouble, in words that follow others; empty
+// where none is.
 func (p *pass) firstTrouble() string {
 	return podstate.FirstTrouble(len(p.slots), func(i int) (*podstate.State, bool) {
 		if o := p.slots[i].pod; o != nil {

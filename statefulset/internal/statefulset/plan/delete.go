@@ -9,9 +9,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and says
-// whether the pod goes. It adds nothing to the step when the pod is held already, or stays because the
-// server refuses that.
+// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and returns whether
+// the pod goes. It adds nothing to the step when the pod is held already, or stays because the server refuses that.
 func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goes bool) {
 	o.touched = true
 	a := p.workload.Delete(o.State, podupdate.DeleteReason{
@@ -26,7 +25,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	}
 	o.leaving = true
 	if !podupdate.HasWrites(a) {
-		if !o.Active { // of others, refresh tells
+		if !o.Active { // refresh reports the others
 			p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod, although it has ended")
 		}
 		return true
@@ -38,7 +37,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	return true
 }
 
-// noteMissingReadinessGate tells that the pod stays in service though its hook wants it out of it.
+// noteMissingReadinessGate reports that the pod stays in service though its hook wants it out of it.
 func (p *pass) noteMissingReadinessGate(o *pod) {
 	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// explain tells the user for whom the set waits, once: as long as condition Progressing says so already,
-// nothing is told again. That pods take their time to become available is told only once it is long.
+// explain reports to the user the pods that the set waits for, once: while condition Progressing shows them already,
+// it does not report again. That pods take their time to become available is reported only once it is long.
 func explain(p *pass) {
 	s := p.progress(p.plan)
 	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message, WithStatus: true}
@@ -40,7 +40,7 @@ func explain(p *pass) {
 	}
 }
 
-// eventOf is the type and the reason of the event that tells of a wait.
+// eventOf is the type and the reason of the event that reports a wait.
 func (p *pass) eventOf(w *action.Wait) (kind, reason string) {
 	switch w.Reason {
 	case WaitClaimGoing, WaitClaimTemplateRemoved:

@@ -20,7 +20,7 @@ func IsMember(set *v1beta1.StatefulSet, pod string) bool {
 	return ok
 }
 
-// ordinalOf is the ordinal in a pod's name, and whether the name is that of a member.
+// ordinalOf is the ordinal in a pod's name, and whether the name is the name of a member.
 func ordinalOf(set, pod string) (ordinal int32, member bool) {
 	digits, ok := indexOf(set, pod)
 	if !ok || digits == "" || len(digits) > 1 && digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
@@ -30,7 +30,7 @@ func ordinalOf(set, pod string) (ordinal int32, member bool) {
 	return int32(n), err == nil
 }
 
-// indexOf is what follows the set's name and a dash.
+// indexOf is the part after the set's name and a dash.
 func indexOf(set, pod string) (string, bool) {
 	rest, ok := strings.CutPrefix(pod, set)
 	if !ok {
@@ -41,7 +41,7 @@ func indexOf(set, pod string) (string, bool) {
 
 func podName(set string, ordinal int32) string { return set + "-" + strconv.Itoa(int(ordinal)) }
 
-// identityLabels are the labels that tell of a pod which one it is.
+// identityLabels are the labels that show which pod it is.
 func (p *pass) identityLabels(name string) map[string]string {
 	labels := map[string]string{appsv1.StatefulSetPodNameLabel: name}
 	if index, ok := indexOf(p.Set.Name, name); ok && p.FeatureGates.PodIndexLabel {
@@ -50,8 +50,8 @@ func (p *pass) identityLabels(name string) map[string]string {
 	return labels
 }
 
-// missingLabels are the labels that the pod must have and has not: those of its identity, and that of
-// the update revision where it carries an older one that says the same.
+// missingLabels are the labels that the pod must have and has not: the labels of its identity, and the label of the
+// update revision where it carries an older one with an equal template.
 func (p *pass) missingLabels(o podstate.State) map[string]string {
 	index, _ := indexOf(p.Set.Name, o.Pod.Name)
 	identified := o.Pod.Labels[appsv1.StatefulSetPodNameLabel] == o.Pod.Name &&

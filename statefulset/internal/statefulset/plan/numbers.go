@@ -25,7 +25,7 @@ type numbers struct {
 	minReady         int32 // seconds
 }
 
-// readNumbers resolves the spec's numbers. What rollingUpdate says counts only with type RollingUpdate.
+// readNumbers resolves the spec's numbers. The fields of rollingUpdate count only with type RollingUpdate.
 func readNumbers(set *v1beta1.StatefulSet, featureGates FeatureGates) (numbers, ordinals.Reserved, error) {
 	r := rollingUpdate(set)
 	n := numbers{replicas: valueOr(set.Spec.Replicas, 1), scaleUnavailable: math.MaxInt, minReady: set.Spec.MinReadySeconds}

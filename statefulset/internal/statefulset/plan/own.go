@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// release gives up pods whose labels the selector no longer matches, and those whose name is not that
-// of a member. A released pod keeps its name: its ordinal is empty once somebody has deleted it. It keeps its claims,
-// which do not go with the set before.
+// release gives up pods with labels that the selector no longer matches, and pods with a name that is not the name of
+// a member. A released pod keeps its name: its ordinal is empty once another client has deleted it. It keeps its
+// claims, which do not go with the set before.
 func release(p *pass) {
 	step := action.Step{Name: stepOwn}
 	for _, o := range p.nonMembers {

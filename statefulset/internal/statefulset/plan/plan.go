@@ -35,15 +35,14 @@ const (
 )
 
 // rules returns the rules in order of evaluation; the order is part of the specification. A pod gets one action in a
-// pass, by the first rule that wants one. Claims come last: what goes wrong with one of them holds up no pod but its
-// own.
+// pass, by the first rule that wants one. Claims come last: a failure of one of them blocks only its own pod.
 func rules() []func(*pass) {
 	return []func(*pass){
 		release,             // pods that the selector no longer matches, or of a foreign name
 		adopt,               // orphans that are members, and orphaned revisions
 		recordRevision,      // the template as a ControllerRevision
 		cancelDeletion,      // pods in PreparingDelete that need not go after all
-		refresh,             // updates and lifecycle states that go on by themselves, labels put right; written first
+		refresh,             // updates and lifecycle states that continue by themselves, labels put right; written first
 		preDownload,         // images pulled ahead on the nodes of old pods
 		scale,               // pods that are missing, ended, or too many
 		deleteSpecified,     // the specified-delete label
@@ -52,7 +51,7 @@ func rules() []func(*pass) {
 		createMissingClaims, // claims that pending pods miss
 		growClaims,          // claims smaller than their templates
 		truncateHistory,     // spec.revisionHistoryLimit
-		explain,             // what the user is told of for the first time
+		explain,             // waits that are reported to the user for the first time
 	}
 }
 
@@ -78,7 +77,7 @@ type pod struct {
 	rank       int  // among the live ordinals
 	live       bool // its ordinal runs; else the pod is condemned
 	foreign    bool // about to be released or adopted
-	updated    bool // at the update revision, or at one that says the same
+	updated    bool // at the update revision, or at one with an equal template
 	hasVolumes bool // has the volume of every claim template
 	inRange    bool // in the range of the update
 	deleting   bool // in PreparingDelete
@@ -95,11 +94,11 @@ func (p *pass) state(i int) (*podstate.State, bool) { return &p.pods[i].State, p
 // serving reports whether the pod is available and stays so, as far as is known.
 func (o *pod) serving() bool { return o.Available && o.Active && !o.foreign }
 
-// outOfService reports whether the pod is out of service: what an update does to it costs nothing.
+// outOfService reports whether the pod is out of service: an update of it costs nothing.
 func (o *pod) outOfService() bool { return !o.serving() || o.leaving }
 
 // countsAsUnavailable reports whether the pod counts against maxUnavailable: it is down, or serves in the middle of a
-// change. One whose claim awaits a mount serves as well as any: it may never get its turn.
+// change. One with a claim that awaits a mount serves as well as any: it may never get its turn.
 func (o *pod) countsAsUnavailable() bool {
 	return o.outOfService() || o.updating || o.claims.growing != ""
 }
@@ -166,7 +165,7 @@ func newPass(s Snapshot) *pass {
 	return p
 }
 
-// refusedVerbs are the verbs of actions of which the status says that the server refused them.
+// refusedVerbs are the verbs of actions that the server refused, as the status shows.
 func refusedVerbs(set *v1beta1.StatefulSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod)
 }

@@ -2,29 +2,29 @@ package plan
 
 // Reasons of events on the set.
 const (
-	// EventCreated tells of a new pod or claim.
+	// EventCreated reports a new pod or claim.
 	EventCreated = "SuccessfulCreate"
-	// EventCreateFailed tells that a pod or a claim could not be created.
+	// EventCreateFailed reports that a pod or a claim could not be created.
 	EventCreateFailed = "FailedCreate"
-	// EventDeleted tells that a pod was deleted.
+	// EventDeleted reports that a pod was deleted.
 	EventDeleted = "SuccessfulDelete"
-	// EventDeleteFailed tells that a pod could not be deleted.
+	// EventDeleteFailed reports that a pod could not be deleted.
 	EventDeleteFailed = "FailedDelete"
-	// EventUpdated tells that labels of a pod were put right.
+	// EventUpdated reports that labels of a pod were put right.
 	EventUpdated = "SuccessfulUpdate"
-	// EventUpdateFailed tells that a pod or a claim could not be changed.
+	// EventUpdateFailed reports that a pod or a claim could not be changed.
 	EventUpdateFailed = "FailedUpdate"
-	// EventResized tells that a claim was asked to grow.
+	// EventResized reports that a claim was asked to grow.
 	EventResized = "SuccessfulResize"
-	// EventResizeFailed tells that a claim cannot grow, or that the server refused that.
+	// EventResizeFailed reports that a claim cannot grow, or that the server refused that.
 	EventResizeFailed = "FailedResize"
-	// EventClaimDiffers tells that a claim differs from its template in what cannot be changed.
+	// EventClaimDiffers reports that a claim differs from its template in fields that cannot be changed.
 	EventClaimDiffers = "FailedUpdatePVC"
-	// EventConflict tells that another controller owns a claim.
+	// EventConflict reports that another controller owns a claim.
 	EventConflict = "ConflictingController"
-	// EventDeleteCancelled tells that a pod that a hook held back from deletion is needed again.
+	// EventDeleteCancelled reports that a pod that a hook held back from deletion is needed again.
 	EventDeleteCancelled = "PreDeleteCancelled"
-	// EventGateMissing tells that a pod lacks the readiness gate by which a hook makes it not ready.
+	// EventGateMissing reports that a pod lacks the readiness gate by which a hook makes it not ready.
 	EventGateMissing = "ReadinessGateMissing"
 )
 
@@ -34,8 +34,8 @@ const (
 	WaitStaleClaim = "WaitingForStaleClaim"
 	// WaitClaimGoing means that a pod waits until a claim is gone that is being deleted.
 	WaitClaimGoing = "ClaimTerminating"
-	// WaitClaimTemplateRemoved means that a pod of an older revision cannot be created, because it mounts a volume whose
-	// claim template was removed, and has no claim for it.
+	// WaitClaimTemplateRemoved means that a pod of an older revision cannot be created, because it mounts a volume with
+	// a removed claim template, and has no claim for it.
 	WaitClaimTemplateRemoved = "ClaimTemplateRemoved"
 	// WaitClaims means that a pod waits until its claims have their owners.
 	WaitClaims = "ClaimOwners"

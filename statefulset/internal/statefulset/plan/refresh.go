@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// refresh lets every pod continue what has begun: updates in place, readiness gates, lifecycle states; and it
-// puts labels right that tell which pod it is. It acts also when the set is paused, of type OnDelete, or held up by
-// another pod. A pod that it changes is left alone for the rest of the pass; the others are not held up by it.
+// refresh lets every pod continue the changes that have begun: updates in place, readiness gates, lifecycle states;
+// and it puts labels right that show which pod it is. It acts also when the set is paused, of type OnDelete, or held
+// up by another pod. A pod that it changes is left alone for the rest of the pass; the others are not held up by it.
 func refresh(p *pass) {
 	step := action.Step{Name: stepRefresh, Apart: true}
 	for i := range p.pods {
@@ -34,8 +34,8 @@ func refresh(p *pass) {
 	p.plan.AddFirst(step)
 }
 
-// cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their
-// ordinal runs, nobody has specified them, and no update wants a new pod in their place.
+// cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their ordinal runs, they
+// are not specified, and no update wants a new pod in their place.
 func cancelDeletion(p *pass) {
 	step := action.Step{Name: stepRefresh}
 	for i := range p.pods {

@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// Where a driver grows file systems at the next mount only, a pod whose volume has grown is replaced. Its
-// claim says so first: should it await a mount all the same once there is a new pod, that pod stays. A
-// kubelet that has mounted a claim writes to it: what is decided by an older version is refused.
+// Where a driver grows file systems at the next mount only, a pod with a grown volume is replaced. Its claim records
+// that first: should it await a mount all the same once there is a new pod, that pod stays. A kubelet that has
+// mounted a claim writes to it: the server refuses a decision from an older version of the claim.
 
 // remountOf reads from a claim which pod is replaced for its sake, and for which size.
 func remountOf(claim *corev1.PersistentVolumeClaim) (pod types.UID, size string) {

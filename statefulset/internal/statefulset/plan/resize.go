@@ -20,11 +20,11 @@ import (
 // claimState is how far the claims of a pod follow their templates, where the strategy asks for that.
 type claimState struct {
 	toGrow            []growth                        // claims to grow
-	growing           string                          // a claim whose volume grows
+	growing           string                          // a claim with a volume that grows
 	kubeletUntil      time.Time                       // until when the kubelet may grow that one's file system as it is mounted
-	fileSystemPending string                          // a claim whose file system grows when it is mounted anew
-	needsRemount      bool                            // only a new pod mounts such a claim anew
-	unmarked          []*corev1.PersistentVolumeClaim // claims that do not say yet for which pod that is so
+	fileSystemPending string                          // a claim with a file system that grows at the next mount
+	needsRemount      bool                            // only a new pod mounts such a claim again
+	unmarked          []*corev1.PersistentVolumeClaim // claims that do not record yet for which pod that is so
 	problem           *claimProblem                   // why a claim cannot follow
 }
 
@@ -43,8 +43,9 @@ type claimProblem struct {
 	message string
 }
 
-// kubeletPatience is how long the kubelet may take to grow a file system that is mounted. It does that when it synchronizes
-// the pod, every 60 to 90 seconds. A driver that grows none before it is mounted anew says the same until then.
+// kubeletPatience is how long the kubelet may take to grow a file system that is mounted. It does that when it
+// synchronizes the pod, every 60 to 90 seconds. A driver that grows none before the next mount reports the same until
+// then.
 const kubeletPatience = 3 * time.Minute
 
 // classesCheck is when storage classes are asked for again that could not be read.
@@ -95,7 +96,7 @@ func (p *pass) inspectClaims(o podstate.State, updated bool) claimState {
 	return s
 }
 
-// inspectGrowth looks at a claim of the pod that has not got what it asks for.
+// inspectGrowth looks at a claim of the pod that has less than its requested size.
 func (p *pass) inspectGrowth(s *claimState, claim *corev1.PersistentVolumeClaim, o podstate.State, updated bool) {
 	pending := pendingFileSystem(claim)
 	if pending == nil {
@@ -125,8 +126,8 @@ func (p *pass) isReplacedAnyway(o podstate.State, updated bool) bool {
 		!updated && p.Chosen.Update != nil && p.workload.NeedsNewPod(o, p.Chosen.Update)
 }
 
-// growthFailure is why the volume of the claim could not grow, in the words of its driver, and whether it could not. Kubernetes
-// goes on trying, and lets the claim ask for less than that.
+// growthFailure is why the volume of the claim could not grow, in the words of its driver, and whether it could not.
+// Kubernetes continues to try, and lets the claim ask for less than that.
 func growthFailure(claim *corev1.PersistentVolumeClaim) (words string, failed bool) {
 	if hasRequestedSize(claim) {
 		return "", false
@@ -152,14 +153,14 @@ func sameKind(claim, t *corev1.PersistentVolumeClaim) bool {
 	return (a == nil || b == nil || *a == *b) && slices.Equal(claim.Spec.AccessModes, t.Spec.AccessModes)
 }
 
-// isSmallerThanTemplate reports whether the claim asks for less than its template. One that asks for more keeps what it
-// has.
+// isSmallerThanTemplate reports whether the claim asks for less than its template. One that asks for more keeps its
+// size.
 func isSmallerThanTemplate(claim, t *corev1.PersistentVolumeClaim) bool {
 	has := requested(claim)
 	return has.Cmp(requested(t)) < 0
 }
 
-// hasRequestedSize reports whether the claim has what it asks for.
+// hasRequestedSize reports whether the claim has the size that it asks for.
 func hasRequestedSize(claim *corev1.PersistentVolumeClaim) bool {
 	return !hasLess(claim, requested(claim))
 }
@@ -185,8 +186,8 @@ func requested(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// cannotGrow says why the claim's class lets no volume grow; nil when it does. A template without a
-// class is not asked.
+// cannotGrow is the reason why the claim's class lets no volume grow; nil when it does. A template without a class is
+// not asked.
 func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem {
 	if t.Spec.StorageClassName == nil {
 		return nil
@@ -261,7 +262,7 @@ func storageOf(t *corev1.PersistentVolumeClaim) string {
 	return storage.String()
 }
 
-// growClaims writes the claims that grow, and tells of those that cannot.
+// growClaims writes the claims that grow, and reports claims that cannot.
 func growClaims(p *pass) {
 	p.plan.Add(action.Step{Name: stepClaims, Actions: p.resizes})
 	if p.ClassesErr != nil {

@@ -22,15 +22,15 @@ func (p *pass) deletesWithSet() bool {
 	return policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// deletesWithScale reports whether claims go with pods whose ordinals no longer run.
+// deletesWithScale reports whether claims go with pods of ordinals that no longer run.
 func (p *pass) deletesWithScale() bool {
 	policy := p.Set.Spec.PersistentVolumeClaimRetentionPolicy
 	return policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// ownClaims gives claims the owners with which persistentVolumeClaimRetentionPolicy lets them go. The
-// garbage collector does the rest. A live pod is never an owner: whoever loses a pod, with its node or
-// without, keeps its claims. Those of ordinals that were scaled in while they had no pod have nobody to go with.
+// ownClaims gives claims the owners with which persistentVolumeClaimRetentionPolicy lets them go. The garbage
+// collector does the rest. A live pod is never an owner: claims stay when a pod is lost, with its node or without.
+// Claims of ordinals that were scaled in while they had no pod have no owner to go with.
 func ownClaims(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -47,8 +47,8 @@ func ownClaims(p *pass) {
 	p.plan.Add(step)
 }
 
-// correctOwners corrects the owners of the pod's claims. A terminating pod whose ordinal runs may have been condemned a
-// moment ago: what was decided then stays.
+// correctOwners corrects the owners of the pod's claims. A terminating pod with an ordinal that runs may have been
+// condemned a moment ago: the decision of that moment stays.
 //
 //	whenDeleted Delete: the set; whenScaled Delete: the pod once it is condemned, and then not the set.
 //
@@ -150,8 +150,8 @@ func podRef(o *corev1.Pod) metav1.OwnerReference {
 	return ref
 }
 
-// hasForeignOwner reports whether somebody else controls the claim, or it belongs to a former pod or set
-// of the same name, with which it goes. Such claims are left alone.
+// hasForeignOwner reports whether another controller owns the claim, or it belongs to a former pod or set of the same
+// name, with which it goes. Such claims are left alone.
 func (p *pass) hasForeignOwner(claim *corev1.PersistentVolumeClaim, o *pod) bool {
 	for i := range claim.OwnerReferences {
 		ref := &claim.OwnerReferences[i]
@@ -165,8 +165,8 @@ func (p *pass) hasForeignOwner(claim *corev1.PersistentVolumeClaim, o *pod) bool
 	return false
 }
 
-// noteConflict tells that somebody else controls a claim of a new pod, where the claim should go with the
-// set or with pods.
+// noteConflict reports that another controller owns a claim of a new pod, where the claim should go with the set or
+// with pods.
 func (p *pass) noteConflict(claim *corev1.PersistentVolumeClaim) {
 	ref := metav1.GetControllerOfNoCopy(claim)
 	if ref == nil || ref.UID == p.Set.UID || !p.FeatureGates.AutoDeletePVC || !p.deletesWithSet() && !p.deletesWithScale() {

@@ -82,13 +82,13 @@ func (p *pass) deleteEnded(step *action.Step, o *pod) {
 // update is not wanted any more.
 func (o *pod) healthy() bool { return o.Ready && o.AvailableIn == 0 }
 
-// blocksRemoval reports whether a condemned pod holds up the removal of others: it is out of service and may yet come
-// up. One of another template will not: whoever wants it up has changed the template since.
+// blocksRemoval reports whether a condemned pod blocks the removal of others: it is out of service and may yet come
+// up. One of another template will not: a user who wants it up has changed the template since.
 func (o *pod) blocksRemoval() bool { return o.Active && !o.healthy() && o.updated }
 
-// deleteInOrder removes the highest condemned pod once the one before it is gone. One that halts holds up
-// the others, unless it is the lowest of such pods; meanwhile those go that hold up nobody and do not
-// serve. One that its hook holds goes before all others, so that there are never two.
+// deleteInOrder removes the highest condemned pod once the one before it is gone. One that halts blocks the others,
+// unless it is the lowest of such pods; until then pods go that neither block another pod nor serve. One that its
+// hook holds goes before all others, so that there are never two.
 //
 //	condemned 1 to 4, of which 3 and 4 at the update revision, none ready: 2, then 1; 4 waits for 3.
 func (p *pass) deleteInOrder() {
@@ -175,13 +175,14 @@ func (p *pass) deleteCondemned(step *action.Step, o *pod) {
 }
 
 const (
-	// waitReportedAfter is how long pods may be unavailable before the user is told that others wait for them.
+	// waitReportedAfter is how long pods may be unavailable before the operator reports to the user that others wait
+	// for them.
 	waitReportedAfter = time.Minute
 	// overdueSuffix ends the message of a wait that has outlasted patience.
 	overdueSuffix = ", for more than a minute"
 )
 
-// waitFor records that what the message says waits until pods are available, which may not exist yet.
+// waitFor records that the wait in the message lasts until pods are available, which may not exist yet.
 func (p *pass) waitFor(pods []*pod, message string) {
 	message += "; not available yet: "
 	if len(pods) == 0 {
@@ -191,7 +192,7 @@ func (p *pass) waitFor(pods []*pod, message string) {
 	p.waitForAll(pods, message)
 }
 
-// waitForDeletion records that what the message says waits until pods are gone.
+// waitForDeletion records that the wait in the message lasts until pods are gone.
 func (p *pass) waitForDeletion(pods []*pod, message string) {
 	p.waitForAll(pods, message+"; not deleted yet: ")
 }

@@ -111,7 +111,7 @@ func (o *pod) costOfUpdate() int {
 	return 0
 }
 
-// countsAsUpdated says how the pod counts where the partition is a number of pods.
+// countsAsUpdated reports whether the pod counts as updated where the partition is a number of pods.
 func (p *pass) countsAsUpdated(o *pod) bool {
 	return o.updated || p.FeatureGates.PreparingUpdateAsUpdate && o.Lifecycle == contract.LifecyclePreparingUpdate
 }

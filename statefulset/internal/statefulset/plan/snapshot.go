@@ -17,21 +17,21 @@ type Snapshot struct {
 	// Claims are the claims that the set owns, and those that are deleted with its ordinals. They are read with feature
 	// gate AutoDeletePVC only.
 	Claims []*corev1.PersistentVolumeClaim
-	// Expandable says of each StorageClass that exists whether its volumes may grow. It is read with feature gate
+	// Expandable has each StorageClass that exists, and whether its volumes may grow. It is read with feature gate
 	// AutoResizePVC and strategy OnPodRollingUpdate only.
 	Expandable map[string]bool
-	// ClassesErr is why Expandable could not be read. It holds up the growth of claims, and nothing else.
+	// ClassesErr is why Expandable could not be read. It blocks the growth of claims, and nothing else.
 	ClassesErr error
-	// RetryFailedAt says when a failed pod may be replaced, by its name. One without an entry need not wait.
+	// RetryFailedAt is when a failed pod may be replaced, by its name. One without an entry need not wait.
 	RetryFailedAt map[string]time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
 }
 
-// Plan is what one pass over a StatefulSet wants.
+// Plan is the result of one pass over a StatefulSet: the changes that it wants.
 type Plan = model.Plan
 
-// FeatureGates are the feature gates and options that change what a plan does.
+// FeatureGates are the feature gates and options that change plans.
 type FeatureGates struct {
 	// StartOrdinal is StatefulSetStartOrdinal: spec.ordinals.start counts.
 	StartOrdinal bool
@@ -47,7 +47,7 @@ type FeatureGates struct {
 	EnvFromMetadata bool
 	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
 	Resize bool
-	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it.
+	// KeepMemoryLimits is true if the cluster lowers no memory limit of a container that does not restart for it.
 	KeepMemoryLimits bool
 	// PreparingUpdateAsUpdate counts pods in PreparingUpdate as updated in unordered updates.
 	PreparingUpdateAsUpdate bool

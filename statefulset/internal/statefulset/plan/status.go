@@ -66,8 +66,8 @@ func (p *pass) complete(status v1beta1.StatefulSetStatus) bool {
 		status.UpdatedReplicas == p.numbers.replicas && status.AvailableReplicas == p.numbers.replicas
 }
 
-// volumeClaims says for each template how many pods have a claim that follows it. What cannot be found
-// follows nothing.
+// volumeClaims counts for each template the pods with a claim that follows it. A claim that cannot be found follows
+// nothing.
 func (p *pass) volumeClaims() []v1beta1.VolumeClaimStatus {
 	var all []v1beta1.VolumeClaimStatus
 	for i := range p.Set.Spec.VolumeClaimTemplates {

@@ -14,11 +14,13 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
-// An ordinal that is scaled in while it has no pod, because that was evicted a moment before, leaves claims that go with
-// no pod. The operator deletes them, but no others that merely have the name of a claim of the set: somebody may have
-// made them for the pods to come. So claims that go with their ordinal say of which set they do.
+// An ordinal that is scaled in while it has no pod, because that was evicted a moment before, leaves claims that go
+// with no pod. The operator deletes them, but no others that merely have the name of a claim of the set: another
+// client may have made them for the pods to come. So claims that go with their ordinal name their set in an
+// annotation.
 
-// mark adds to the patch what makes the claim say whether it goes with its ordinal, and reports whether that changes.
+// mark adds to the patch the annotation that shows whether the claim goes with its ordinal, and reports whether that
+// changes.
 func (p *pass) mark(claim *corev1.PersistentVolumeClaim, patch *action.Patch, goes bool) bool {
 	if goes == p.isMarked(claim) {
 		return false
@@ -38,8 +40,8 @@ func (p *pass) isMarked(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Annotations[v1beta1.DeleteWhenScaledAnnotation] == string(p.Set.UID)
 }
 
-// settleUnusedClaims deletes claims that go with an ordinal which does not run and has no pod. Others whose ordinal has no
-// pod, or whose claim template was removed, stay where no policy lets them go.
+// settleUnusedClaims deletes claims that go with an ordinal which does not run and has no pod. Other claims without a
+// pod of their ordinal, or with a removed claim template, stay where no policy lets them go.
 func (p *pass) settleUnusedClaims() []action.Action {
 	ordinals := make(map[int32]bool, len(p.pods))
 	for i := range p.pods {
@@ -85,7 +87,7 @@ func (p *pass) ordinalOfClaim(name string) (ordinal int32, present bool) {
 	return 0, false
 }
 
-// hasOtherOwner reports whether the claim goes with somebody else than the set, such as a former pod.
+// hasOtherOwner reports whether the claim goes with another owner than the set, such as a former pod.
 func hasOtherOwner(claim *corev1.PersistentVolumeClaim, set types.UID) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID != set })
 }

@@ -14,10 +14,10 @@ import (
 // errStorage means that a pod lacks a volume, which no pod that exists can get.
 var errStorage = &inplace.NotPossibleError{Path: "spec.volumeClaimTemplates", Message: "the pod lacks the volume of a claim template"}
 
-// update moves the pods in the range of the update to the update revision and to the present claim
-// templates. Pods that are out of service go first, since that may be what all others wait for: as many at a time as
-// maxUnavailable says, and all once the update revision has proven good. Then available ones go as far as maxUnavailable
-// lets them, in the order of the update.
+// update moves the pods in the range of the update to the update revision and to the present claim templates. Pods
+// that are out of service go first, since all others may wait for them: at most maxUnavailable at a time, and all
+// once the update revision has proven good. Then available ones go as far as maxUnavailable lets them, in the order
+// of the update.
 func update(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -32,7 +32,7 @@ func update(p *pass) {
 	p.plan.Add(step)
 }
 
-// cancelUpdates takes pods in PreparingUpdate whose update is no longer wanted back into service.
+// cancelUpdates takes pods in PreparingUpdate back into service if their update is no longer wanted.
 func (p *pass) cancelUpdates(step *action.Step) {
 	for i := range p.pods {
 		o := &p.pods[i]
@@ -42,7 +42,8 @@ func (p *pass) cancelUpdates(step *action.Step) {
 	}
 }
 
-// pause takes the pods of a paused set back to Normal whose hook has let go for an update: nobody would go on with them.
+// pause takes pods of a paused set that a hook has released for an update back to Normal: no update would continue
+// with them.
 func (p *pass) pause(step *action.Step) {
 	if !rollingUpdate(p.Set).Paused {
 		return
@@ -99,8 +100,8 @@ func (p *pass) isProven() bool {
 	})
 }
 
-// underWay are the pods on their way to the update revision, and not available, also those of it that lack a volume; of
-// pods outside the range of the update the ones that were made with it.
+// underWay are the pods on their way to the update revision, and not available, also pods of it that lack a volume;
+// of pods outside the range of the update the ones that were made with it.
 func (p *pass) underWay() []*pod {
 	var all []*pod
 	for _, o := range p.targets {
@@ -236,7 +237,8 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
-// hasNoUpdatePath reports whether the pod cannot get to the update revision, and tells so with or without room for it.
+// hasNoUpdatePath reports whether the pod cannot get to the update revision, and records that wait with or without
+// room for it.
 func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
 	if len(o.claims.toGrow) > 0 { // its claims grow before anything else
 		return false
@@ -248,14 +250,14 @@ func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
 	return err != nil
 }
 
-// noteNoUpdatePath tells why a pod cannot get to the update revision: a user must act. An update that was begun is
+// noteNoUpdatePath records why a pod cannot get to the update revision: a user must act. An update that was begun is
 // abandoned.
 func (p *pass) noteNoUpdatePath(step *action.Step, o *pod, err error) {
 	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
 	p.cancelUpdate(step, o)
 }
 
-// replace deletes a pod that a new one is to follow, once the claims say so that the new one mounts anew. It
+// replace deletes a pod that a new one is to follow, once the claims record that the new one mounts them again. It
 // reports whether the pod goes.
 func (p *pass) replace(step *action.Step, o *pod) bool {
 	switch {
@@ -318,7 +320,7 @@ func namesOf(pods []*pod) string {
 	return firstOf(names)
 }
 
-// firstOf is a list of the first names, and says whether there are others.
+// firstOf is a list of the first names, and shows whether there are others.
 func firstOf(names []string) string {
 	const most = 5
 	if len(names) > most {
