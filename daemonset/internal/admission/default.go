@@ -12,8 +12,8 @@ const (
 	defaultRevisionHistoryLimit = 10
 )
 
-// Default writes out what absent fields mean. It leaves the template alone, and it changes nothing in an object that it
-// has seen before.
+// Default writes out the defaults of absent fields. It leaves the template alone, and it changes nothing in an object
+// that it has seen before.
 func Default(set *v1beta1.DaemonSet) {
 	spec := &set.Spec
 	fill(&spec.BurstReplicas, intstr.FromInt32(defaultBurstReplicas))

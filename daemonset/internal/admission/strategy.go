@@ -45,7 +45,7 @@ func validateRollingUpdate(rolling *v1beta1.RollingUpdateDaemonSet, version stri
 		v1beta1.IgnoreUnselectedNodes, v1beta1.RevertUnselectedNodes)...)
 }
 
-// validateType: conversion has replaced Surging where v1alpha1 may say it.
+// validateType: conversion has replaced Surging where v1alpha1 may have it.
 func validateType(value v1beta1.RollingUpdateType, version string, path *field.Path) field.ErrorList {
 	known := []v1beta1.RollingUpdateType{v1beta1.StandardRollingUpdateType, v1beta1.InPlaceRollingUpdateType}
 	if value == "" || slices.Contains(known, value) {
@@ -57,7 +57,7 @@ func validateType(value v1beta1.RollingUpdateType, version string, path *field.P
 	return field.ErrorList{field.NotSupported(path, value, known)}
 }
 
-// validateLimits wants that an update can go on: one of the limits lets it, and not both do.
+// validateLimits wants that an update can continue: one of the limits lets it, and not both do.
 func validateLimits(rolling *v1beta1.RollingUpdateDaemonSet, path *field.Path) field.ErrorList {
 	surgePath, unavailablePath := path.Child("maxSurge"), path.Child("maxUnavailable")
 	errs := validateShare(rolling.MaxUnavailable, unavailablePath)
@@ -98,7 +98,7 @@ func validateShare(value *intstr.IntOrString, path *field.Path) field.ErrorList 
 	return nil
 }
 
-// validateBurst: a burst of none would hold up the set for ever.
+// validateBurst: a burst of none would block the set permanently.
 func validateBurst(value *intstr.IntOrString, path *field.Path) field.ErrorList {
 	errs := validateShare(value, path)
 	if len(errs) == 0 && value != nil && isZero(value) {

@@ -13,15 +13,15 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// Facts are what the rules need to know besides the object and its predecessor.
+// Facts are the facts that the rules need in addition to the object and its predecessor.
 type Facts struct {
 	// Version is the version that the user sent.
 	Version string
-	// Template is what the cluster makes of a new or changed pod template.
+	// Template is the result of the cluster's validation of a new or changed pod template.
 	Template podtemplate.Change
 }
 
-// mutable are the fields that may change, in the order in which users are told.
+// mutable are the fields that may change, in the order in which messages name them.
 const mutable = "'burstReplicas', 'template', 'lifecycle', 'updateStrategy', 'scaleStrategy', 'minReadySeconds' and 'revisionHistoryLimit'"
 
 func specPath() *field.Path { return field.NewPath("spec") }
@@ -57,7 +57,7 @@ func validateLifecycle(hooks *workload.Lifecycle, path *field.Path) field.ErrorL
 	return errs
 }
 
-// validateChange holds the rules about what may become of a stored object.
+// validateChange holds the rules about changes of a stored object.
 func validateChange(set, old *v1beta1.DaemonSet) field.ErrorList {
 	if equality.Semantic.DeepEqual(set.Spec.Selector, old.Spec.Selector) {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// Warnings tell the user about what is accepted and does not do what it seems to. The nodes are those of the cluster, as
-// far as they are known.
+// Warnings warn the user about fields that are accepted and do not do the thing that they seem to do. The nodes are
+// the nodes of the cluster, as far as they are known.
 func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates, nodes []corev1.Node) []string {
 	spec, rolling := &set.Spec, set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType {

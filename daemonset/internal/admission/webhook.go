@@ -28,7 +28,7 @@ type FeatureGates struct {
 type Rules struct {
 	// Templates asks the cluster about pod templates.
 	Templates podtemplate.Validator
-	// Nodes reads the nodes of the cluster. What it cannot read costs a warning.
+	// Nodes reads the nodes of the cluster. A failed read costs a warning.
 	Nodes        client.Reader
 	FeatureGates FeatureGates
 }
@@ -50,7 +50,7 @@ func NewWebhook(rules Rules) admission.Webhook[*v1beta1.DaemonSet] {
 	return w
 }
 
-// validate validates a request. The error carries an API status and says that the cluster did not answer.
+// validate validates a request. The error carries an API status and reports that the cluster did not answer.
 func (r Rules) validate(ctx context.Context, req admission.Request[*v1beta1.DaemonSet]) (admission.Findings, error) {
 	var before *podtemplate.Template
 	if req.Old != nil {

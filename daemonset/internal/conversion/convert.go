@@ -49,7 +49,7 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 	return out, nil
 }
 
-// fromHub writes the annotation if the field says so. An object without the field that has the annotation was stored
+// fromHub writes the annotation if the field is true. An object without the field that has the annotation was stored
 // before the field was there: the annotation stands for it.
 func fromHub(src conversion.Object) (conversion.Object, error) {
 	out := maps.Clone(src)
@@ -76,7 +76,7 @@ func rename(object conversion.Object, from, to string) {
 	}
 }
 
-// standardize says Surging in the words of the hub: Standard with a surge of one node unless there are numbers.
+// standardize writes Surging in the words of the hub: Standard with a surge of one node unless there are numbers.
 func standardize(object conversion.Object) {
 	path := []string{"spec", "updateStrategy", "rollingUpdate"}
 	rolling := conversion.Member(object, path...)

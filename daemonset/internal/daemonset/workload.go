@@ -28,7 +28,7 @@ const podLabel = contract.RevisionLabel
 
 // Workload is DaemonSet with its plan, which depends on the feature gates.
 //
-// Pods are cached with a revision label. Other kinds put it on their pods too; those of built-in DaemonSets must be
+// Pods are cached with a revision label. Other kinds put it on their pods too; pods of built-in DaemonSets must be
 // seen as soon as they have no owner any more. While they have one, they are no more than a name.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot] {
 	kind, known := v1beta1.GroupVersion.WithKind(v1beta1.Kind), &memory.Memory{}
@@ -68,8 +68,8 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 	}
 }
 
-// snapshot completes what the frame has seen with the nodes and with what is remembered of the set. It logs which pods the
-// plan leaves alone.
+// snapshot completes the frame's snapshot with the nodes and with the remembered facts about the set. It logs which
+// pods the plan leaves alone.
 func snapshot(ctx context.Context, seen model.Snapshot[*v1beta1.DaemonSet], known *memory.Memory, nodes []*corev1.Node, featureGates plan.FeatureGates) plan.Snapshot {
 	now := memory.Seen{Set: seen.Set, Pods: seen.Pods, Nodes: nodes, Now: seen.Now, FirstPodsWait: plan.PartitionedScaling(seen.Set)}
 	if update := seen.Chosen.Update; update != nil {

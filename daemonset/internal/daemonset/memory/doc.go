@@ -1,7 +1,8 @@
-// Package memory remembers between passes over a DaemonSet what the cluster does not hold: how often pods failed on a
-// node, which nodes had a pod, since when nodes are not ready, which pods belong to no node, and the verdicts on nodes.
+// Package memory remembers between passes over a DaemonSet the facts that the cluster does not hold: how often pods
+// failed on a node, which nodes had a pod, since when nodes are not ready, which pods belong to no node, and the
+// verdicts on nodes.
 //
-// What a pass sees goes in; what its plan must know besides comes out. Nothing of it is needed to be right after a
-// restart: pauses begin anew, which nodes had a pod is concluded from the status, and since when nodes are not ready from
-// their conditions.
+// The objects that a pass sees go in; the further facts that its plan needs come out. Nothing of it is needed to be
+// right after a restart: pauses begin again, which nodes had a pod is concluded from the status, and since when nodes
+// are not ready from their conditions.
 package memory

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 )
 
-// notePods notes the nodes of the pods, and at first those that the status tells of. Nodes that are gone are
+// notePods notes the nodes of the pods, and at first the nodes that had one by the status. Nodes that are gone are
 // forgotten.
 func (s *knownSet) notePods(seen Seen, verdicts []eligibility.Verdict) {
 	has := map[string]bool{}
@@ -29,7 +29,7 @@ func (s *knownSet) notePods(seen Seen, verdicts []eligibility.Verdict) {
 	s.hadPod = present
 }
 
-// lost are the nodes that have lost their pod while no operator looked, as far as the status tells: it counted more
+// lost are the nodes that have lost their pod while no operator looked, as far as the status shows: it counted more
 // nodes with a pod than there are, and fewer without. Nodes get their first pods in the order of their names, so that
 // the first ones without had one.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// Memory is what is known of all sets. The zero value is ready for use. It is safe for concurrent use.
+// Memory holds the known facts about all sets. The zero value is ready for use. It is safe for concurrent use.
 type Memory struct {
 	// Eligible are the verdicts on nodes.
 	Eligible eligibility.Memory
@@ -26,7 +26,7 @@ type Memory struct {
 	sets memory.Objects[*knownSet]
 }
 
-// Seen is what a pass sees of a set.
+// Seen holds the objects of a set that a pass sees.
 type Seen struct {
 	// Set is the DaemonSet.
 	Set *v1beta1.DaemonSet
@@ -36,32 +36,33 @@ type Seen struct {
 	Pods  []*corev1.Pod
 	Nodes []*corev1.Node
 	Now   time.Time
-	// FirstPodsWait says that nodes may have to wait for their first pod, so that it matters which had one.
+	// FirstPodsWait is true if nodes may have to wait for their first pod, so that it matters which had one.
 	FirstPodsWait bool
 }
 
-// Facts are what a plan must know besides.
+// Facts are the further facts that a plan needs.
 type Facts struct {
 	// Verdicts are those on the nodes, in their order.
 	Verdicts []eligibility.Verdict
-	// RetryFailedAt says when a failed pod may be replaced, by node. A node without an entry need not wait.
+	// RetryFailedAt is when a failed pod may be replaced, by node. A node without an entry need not wait.
 	RetryFailedAt map[string]time.Time
 	// HadPod has the nodes that have a pod or had one, where that matters. The map belongs to the caller.
 	HadPod map[string]bool
-	// UnreadySince says since when nodes have not been ready. The map belongs to the caller.
+	// UnreadySince is since when nodes have not been ready. The map belongs to the caller.
 	UnreadySince map[string]time.Time
 	// Strays are the pods that belong to no node and were not seen before.
 	Strays []*corev1.Pod
 }
 
-// knownSet is what is known of one set.
+// knownSet holds the known facts about one set.
 type knownSet struct {
 	hadPod  map[string]bool         // nodes; nil before it matters
 	unready map[types.UID]time.Time // nodes, and since when
 	strays  map[types.UID]bool      // pods
 }
 
-// Recall notes what a pass sees and returns the facts. A pod that may be replaced now starts the next pause of its node.
+// Recall notes the objects that a pass sees and returns the facts. A pod that may be replaced now starts the next
+// pause of its node.
 func (m *Memory) Recall(seen Seen) Facts {
 	facts := Facts{
 		Verdicts:      m.Eligible.Verdicts(seen.Set, &seen.Set.Spec.Template, seen.Nodes),
@@ -88,7 +89,7 @@ func (m *Memory) Forget(name types.NamespacedName) {
 	m.sets.Forget(name)
 }
 
-// of returns what is known of the set.
+// of returns the known facts about the set.
 func (m *Memory) of(set *v1beta1.DaemonSet) *knownSet {
 	m.sets.Ended = func(of memory.Key, _ *knownSet) { m.Eligible.Forget(of.UID) }
 	known, ok := m.sets.Get(memory.KeyOf(set))

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
 )
 
-// noteUnready notes the nodes that are not ready, and returns since when. A condition that goes from one state of that to
-// another begins anew; what is remembered does not.
+// noteUnready notes the nodes that are not ready, and returns since when. A condition that goes from one state of
+// that to another begins again; the remembered time does not.
 func (s *knownSet) noteUnready(nodes []*corev1.Node) map[string]time.Time {
 	unready, byName := map[types.UID]time.Time{}, map[string]time.Time{}
 	for _, node := range nodes {

@@ -8,15 +8,15 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// budget is what maxUnavailable leaves.
+// budget is the room that maxUnavailable leaves.
 type budget struct {
 	maxUnavailable int
 	down           []*place // nodes without a pod in service
-	changing       []*place // nodes whose pod serves and is not available yet
-	updating       []*place // nodes whose pod is available while an update of it is under way
+	changing       []*place // nodes with a pod that serves and is not available yet
+	updating       []*place // nodes with a pod that is available while an update of it is under way
 }
 
-// budgetOf counts the nodes of which counts says so.
+// budgetOf counts the nodes for which counts returns true.
 func (p *pass) budgetOf(counts func(*place) bool) *budget {
 	b := &budget{maxUnavailable: p.numbers.maxUnavailable}
 	for i := range p.places {
@@ -49,7 +49,7 @@ func (b *budget) allows(l *place) bool {
 	return unavailable < b.maxUnavailable
 }
 
-// spend counts a node whose pod goes out of service.
+// spend counts a node with a pod that goes out of service.
 func (b *budget) spend(l *place) {
 	b.down = append(b.down, l)
 	b.changing, b.updating = without(b.changing, l), without(b.updating, l)
@@ -94,15 +94,16 @@ func (p *pass) updateStart() time.Time {
 }
 
 const (
-	// blockedAfter is how long nodes may be without a pod in service before the user is told that others wait for them.
+	// blockedAfter is how long nodes may be without a pod in service before the operator reports that others wait for
+	// them.
 	blockedAfter = time.Minute
 	// mostNamed is how many nodes or pods a message names.
 	mostNamed = 5
 )
 
-// waitForNodes records that what the message says waits for the nodes. Nodes that are down for long, as many as are
-// allowed to be, block it. Those whose pod is available while it is updated do not: the wait of that pod says why it takes
-// so long.
+// waitForNodes records that the node or pod in the message waits for the nodes. Nodes that are down for long, as many
+// as are allowed to be, block it. Nodes with a pod that is available while it is updated do not: the wait of that pod
+// shows why it takes so long.
 func (p *pass) waitForNodes(nodes []*place, most int, reason, message string) {
 	var updating, unavailable []*place
 	long, next := 0, time.Duration(0)

@@ -94,7 +94,7 @@ func partitionMessage(left outdatedCount) string {
 	return fmt.Sprintf("partition and selector keep %d nodes at an older revision and %d without a pod", left.kept, left.withheld)
 }
 
-// outdatedCount counts nodes that are not as the template says.
+// outdatedCount counts nodes that differ from the template.
 type outdatedCount struct {
 	inRange  int // the update is to reach them, or their pod returns to the revision before it
 	kept     int // they stay at an older revision
@@ -143,8 +143,8 @@ func blockedReason(reason string) string {
 	return v1beta1.ReasonRollingOut
 }
 
-// mainWait is the wait that the user should know of first: one that somebody else must end before those that end by
-// themselves. Of pods that hooks hold it names several. Those for pods of nodes that are left out of account are none.
+// mainWait is the wait that the user should know of first: one that needs another actor to end before those that end
+// by themselves. Of pods that hooks hold it names several. Waits for pods of nodes that are skipped do not count.
 func (p *pass) mainWait(todo Plan) *action.Wait {
 	todo.Waits = p.waitsThatCount(todo.Waits)
 	var first *action.Wait
@@ -210,7 +210,7 @@ func heldByHook(todo Plan) *action.Wait {
 	return all
 }
 
-// summary says for kstatus whether the set is as its spec wants it, and if not, for whom it waits.
+// summary reports for kstatus whether the set is as its spec wants it, and if not, the pods that it waits for.
 func (p *pass) summary(status v1beta1.DaemonSetStatus, todo Plan, done action.Failures) conditions.Summary {
 	s := p.progress(todo)
 	wait := p.mainWait(todo)
@@ -233,7 +233,7 @@ func (p *pass) summary(status v1beta1.DaemonSetStatus, todo Plan, done action.Fa
 	return s
 }
 
-// firstTrouble is what troubles the first pod in trouble, in words that follow others; empty where none is.
+// firstTrouble describes the trouble of the first pod in trouble, in words that follow others; empty where none is.
 func (p *pass) firstTrouble() string {
 	return podstate.FirstTrouble(len(p.pods), p.state)
 }

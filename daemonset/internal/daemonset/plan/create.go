@@ -12,12 +12,12 @@ const (
 	nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 	nameLength   = 5
 
-	// directScheduler is the scheduler of pods that are created with their node: nobody.
+	// directScheduler is the scheduler name of pods that are created with their node: no scheduler has it.
 	directScheduler = "kubernetes.io/daemonset-controller"
 )
 
-// createPod creates a pod for the node and reports whether it does. All of them, those of a surge too, are
-// alike and in one step: what is refused to one is suspected for all.
+// createPod creates a pod for the node and reports whether it does. All of them, also in a surge, are alike and
+// in one step: if the server refuses one, all are suspected.
 func (p *pass) createPod(l *place) bool {
 	from := p.target(l)
 	if from == nil {

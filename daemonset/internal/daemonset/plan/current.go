@@ -8,10 +8,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// currentRevision is the short hash of the last revision that was rolled out to all nodes. The update revision becomes that
-// once all nodes have it and nothing keeps nodes back: nodes that are lost or removed, and leave those of a canary behind,
-// make it none. A set whose status names no revision that exists starts with the one that all its nodes have, or with its
-// only one.
+// currentRevision is the short hash of the last revision that was rolled out to all nodes. The update revision
+// becomes that once all nodes have it and nothing keeps nodes back: nodes that are lost or removed, and leave the
+// nodes of a canary behind, make it none. If its status names no existing revision, a set starts with the one that
+// all its nodes have, or with its only one.
 func (p *pass) currentRevision() string {
 	common, stored := p.commonRevision(), p.Set.Status.CurrentRevision
 	r := rollingUpdate(p.Set)
@@ -38,8 +38,8 @@ func (p *pass) onlyRevision() string {
 	return p.updateHash()
 }
 
-// commonRevision is the short hash of the revision of which all nodes that take part in updates have an available pod, and
-// none of another revision; empty if there is none. Nodes that are not Ready say nothing.
+// commonRevision is the short hash of the revision of which all nodes that take part in updates have an available
+// pod, and none of another revision; empty if there is none. Nodes that are not Ready do not count.
 func (p *pass) commonRevision() string {
 	common := ""
 	for i := range p.places {
@@ -67,9 +67,9 @@ func (p *pass) commonRevision() string {
 	return common
 }
 
-// revertsTo finds what nodes that the update leaves out return to: the current revision, or, where no such revision is
-// known, the newest one besides the update revision; nil for none. If the template is the current revision there is
-// nothing to return from: the update reaches all nodes.
+// revertsTo finds the revision to which nodes return that the update leaves out: the current revision, or, where no
+// such revision is known, the newest one except the update revision; nil for none. If the template is the current
+// revision there is nothing to return from: the update reaches all nodes.
 func (p *pass) revertsTo() (former *appsv1.ControllerRevision, everywhere bool) {
 	if p.workload.Revisions.HasTemplate(p.current, p.Chosen.Update) {
 		return nil, true

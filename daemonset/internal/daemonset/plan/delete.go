@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and says whether the
-// pod goes. It adds nothing to the step when the pod is held already, when the burst is used up, or when the server
-// refuses that.
+// deletePod deletes the pod, or brings it into PreparingDelete while the preDelete hook holds it, and returns whether
+// the pod goes. It adds nothing to the step when the pod is held already, when the burst is used up, or when the
+// server refuses that.
 func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goes bool) {
 	if o.touched {
 		return o.leaving
@@ -51,7 +51,7 @@ func preDelete(l *workload.Lifecycle) *workload.Lifecycle {
 	return &workload.Lifecycle{PreDelete: l.PreDelete}
 }
 
-// noteMissingReadinessGate tells that the pod stays in service though its hook wants it out of it.
+// noteMissingReadinessGate reports that the pod stays in service though its hook wants it out of it.
 func (p *pass) noteMissingReadinessGate(o *pod) {
 	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{

@@ -15,14 +15,14 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
-// explain tells the user what keeps the set from what it wants.
+// explain reports to the user the causes that keep the set from its wanted state.
 func explain(p *pass) {
 	explainProgress(p)
 	explainPlacement(p)
 	explainPause(p)
 }
 
-// explainProgress tells what condition Progressing says, once: as long as it gives the reason already, nothing is told
+// explainProgress reports condition Progressing, once: while the condition has the reason already, it does not report
 // again.
 func explainProgress(p *pass) {
 	s := p.progress(p.plan)
@@ -44,7 +44,7 @@ func explainProgress(p *pass) {
 	}
 }
 
-// explainPlacement tells of a pod for which its node has no room, in the scheduler's words, once: when condition Ready
+// explainPlacement reports a pod for which its node has no room, in the scheduler's words, once: when condition Ready
 // begins to name it.
 func explainPlacement(p *pass) {
 	said := p.said()
@@ -70,7 +70,7 @@ func explainPlacement(p *pass) {
 	}
 }
 
-// explainPause tells of a failed pod that is replaced later, and when, once: when condition Ready begins to say so.
+// explainPause reports a failed pod that is replaced later, and when, once: when condition Ready begins to show it.
 func explainPause(p *pass) {
 	w := p.mainWait(p.plan)
 	if w == nil || w.Reason != failures.WaitReason || strings.Contains(p.said(), w.String()) {
@@ -86,7 +86,7 @@ func explainPause(p *pass) {
 	}
 }
 
-// said is the message of condition Ready.
+// `said` is the message of condition Ready.
 func (p *pass) said() string {
 	if ready := conditions.Get(p.Set.Status.Conditions, conditions.Ready); ready != nil {
 		return ready.Message

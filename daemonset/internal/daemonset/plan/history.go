@@ -35,7 +35,7 @@ func (p *pass) liveHashes() map[string]bool {
 	return p.LiveRevisions(hashes)
 }
 
-// truncateHistory deletes revisions that say the same as the update revision, and the oldest of the others beyond
+// truncateHistory deletes revisions with the template of the update revision, and the oldest of the others beyond
 // spec.revisionHistoryLimit. Those in use count against the limit, and stay.
 func truncateHistory(p *pass) {
 	live, limit := p.liveHashes(), ptr.Deref(p.Set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit)
@@ -59,8 +59,8 @@ func truncateHistory(p *pass) {
 	p.plan.Add(step)
 }
 
-// labelRevisions gives revisions that stay the label by which tools know whose hash they have, where it is missing: their
-// own name, as the built-in kind does.
+// labelRevisions gives revisions that stay the label by which tools find the revision of a hash, where it is missing:
+// their own name, as the built-in kind does.
 func (p *pass) labelRevisions(deleted []action.Action) []action.Action {
 	var actions []action.Action
 	for _, r := range p.Revisions {

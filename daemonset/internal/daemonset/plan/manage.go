@@ -14,7 +14,7 @@ import (
 )
 
 // manage gives every node that should run a pod its pod, and takes pods away that have ended, that are too many, or
-// whose node must not have one. It acts also when the set is paused or of type OnDelete.
+// that are on a node that must not have one. It acts also when the set is paused or of type OnDelete.
 func manage(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -35,7 +35,7 @@ func manage(p *pass) {
 	p.plan.Add(deletes)
 }
 
-// tidy takes away what must not be on the node.
+// tidy takes away pods that must not be on the node.
 func (p *pass) tidy(step *action.Step, l *place) {
 	for _, o := range l.pods {
 		switch {
@@ -223,8 +223,8 @@ func (p *pass) withinPartition(needing []*place) []*place {
 	return allowed
 }
 
-// PartitionedScaling reports whether the partition keeps nodes without a pod. An object that was stored before the field
-// was there says so by its annotation.
+// PartitionedScaling reports whether the partition keeps nodes without a pod. An object that was stored before the
+// field was there shows it by its annotation.
 func PartitionedScaling(set *v1beta1.DaemonSet) bool {
 	if onDelete(set) {
 		return false

@@ -16,14 +16,14 @@ const defaultBurst = 250
 // numbers are the counts that the spec asks for, with percentages resolved.
 type numbers struct {
 	partition      int // nodes that are not updated
-	maxUnavailable int // nodes whose pod may be out of service
+	maxUnavailable int // nodes with a pod that may be out of service
 	maxSurge       int // nodes that may have an old and a new pod; 0 without surge
 	burst          int // pods that are created, deleted or updated in place in a pass, each
 }
 
-// readNumbers resolves the spec's numbers for so many nodes that should run a pod, of which most percentages are shares,
-// and so many that take part in updates, of which partition is one: a node that is tainted or lost changes it only when
-// its pod goes. What rollingUpdate says counts only with type RollingUpdate.
+// readNumbers resolves the spec's numbers for so many nodes that should run a pod, of which most percentages are
+// shares, and so many that take part in updates, of which partition is one: a node that is tainted or lost changes it
+// only when its pod goes. The fields of rollingUpdate count only with type RollingUpdate.
 //
 //	25% of 10 nodes: maxUnavailable and maxSurge 3, partition 2. 10% of 5 nodes: burst 1.
 func readNumbers(set *v1beta1.DaemonSet, desired, takingPart int) (numbers, error) {
@@ -89,10 +89,10 @@ func onDelete(set *v1beta1.DaemonSet) bool {
 
 func paused(set *v1beta1.DaemonSet) bool { return ptr.Deref(rollingUpdate(set).Paused, false) }
 
-// allowance is what spec.burstReplicas leaves of a pass.
+// allowance is the room that spec.burstReplicas leaves in a pass.
 type allowance struct{ creations, deletions, inPlace int }
 
-// spend takes one of what is left for the actions of the step, and notes on it where nothing is.
+// spend takes one of the rest for the actions of the step, and notes on it where nothing is left.
 func spend(step *action.Step, left *int) bool {
 	if *left == 0 {
 		step.More = true
@@ -102,7 +102,7 @@ func spend(step *action.Step, left *int) bool {
 	return true
 }
 
-// addRest adds a step that shares the burst with steps before it. Where these have used it up, the last of them says
+// addRest adds a step that shares the burst with steps before it. Where these have used it up, the last of them shows
 // that more is wanted.
 func (p *pass) addRest(step action.Step) {
 	if steps := p.plan.Steps; len(step.Actions) == 0 && step.More && len(steps) > 0 {

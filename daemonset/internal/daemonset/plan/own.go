@@ -20,7 +20,7 @@ import (
 // templateGenerationLabel is the label of the built-in DaemonSet's first revisions.
 const templateGenerationLabel = "pod-template-generation"
 
-// release gives up pods whose labels the selector no longer matches.
+// release gives up pods with labels that the selector no longer matches.
 func release(p *pass) {
 	step := action.Step{Name: stepOwn}
 	selector, err := metav1.LabelSelectorAsSelector(p.Set.Spec.Selector)
@@ -56,8 +56,7 @@ func adopt(p *pass) {
 	p.plan.Add(step)
 }
 
-// adoptionLabels are the labels that a pod is missing. One that tells of no revision is shown as a pod of an unknown
-// one.
+// adoptionLabels are the labels that a pod is missing. One without a revision is shown as a pod of an unknown one.
 func (p *pass) adoptionLabels(o *pod) map[string]string {
 	if missing := p.missingLabels(o.State); missing != nil {
 		return missing
@@ -97,12 +96,12 @@ func (p *pass) isKnown(hash string) bool {
 	return slices.ContainsFunc(p.Revisions, has) || slices.ContainsFunc(p.OrphanRevisions, has)
 }
 
-// revisionLabels tell of which revision a pod is: by its hash alone, as of a pod of a built-in DaemonSet.
+// revisionLabels show the revision of a pod: by its hash alone, as of a pod of a built-in DaemonSet.
 func (p *pass) revisionLabels(name string) map[string]string {
 	return map[string]string{contract.RevisionLabel: podstate.ShortHash(name)}
 }
 
-// newLabels are the labels that a new pod of the revision has besides those of its template.
+// newLabels are the labels that a new pod of the revision has in addition to the labels of its template.
 func (p *pass) newLabels(of *appsv1.ControllerRevision) map[string]string {
 	all := p.revisionLabels(of.Name)
 	if text, ok := p.templateGeneration(); ok && p.Chosen.Update != nil && of.Name == p.Chosen.Update.Name {
@@ -111,7 +110,8 @@ func (p *pass) newLabels(of *appsv1.ControllerRevision) map[string]string {
 	return all
 }
 
-// missingLabels are the labels of the update revision, where the pod has those of another one that says the same.
+// missingLabels are the labels of the update revision, where the pod has the labels of another one with an equal
+// template.
 func (p *pass) missingLabels(o podstate.State) map[string]string {
 	update := p.Chosen.Update
 	if update == nil || o.Revision == revision.Hash(update) || !p.hasUpdateTemplate(o.Revision) && !p.hasTemplateGeneration(o.Pod) {

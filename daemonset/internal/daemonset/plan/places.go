@@ -17,7 +17,7 @@ import (
 type pod struct {
 	podstate.State
 	foreign  bool // about to be released or adopted
-	updated  bool // at the update revision, or at one that says the same
+	updated  bool // at the update revision, or at one with an equal template
 	deleting bool // in PreparingDelete
 	finished bool // in phase Succeeded or Failed
 	updating bool // an in-place update is not complete, though the pod may be in service all the while
@@ -54,7 +54,7 @@ type place struct {
 }
 
 // hasPod reports whether a pod is on the node, or on its way there or from there. One that has ended and is being
-// deleted runs no more and holds up none.
+// deleted runs no more and blocks none.
 func (l *place) hasPod() bool {
 	return slices.ContainsFunc(l.pods, func(o *pod) bool { return !o.Terminating || !o.finished })
 }
@@ -186,7 +186,7 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 	}
 }
 
-// UnreadySince is since when the node has not been ready, as far as its condition tells; ready is true if it is.
+// UnreadySince is since when the node has not been ready, as far as its condition shows; ready is true if it is.
 func UnreadySince(node *corev1.Node) (since time.Time, ready bool) {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {

@@ -44,13 +44,13 @@ func rules() []func(*pass) {
 		adopt,           // orphans that it matches, and orphaned revisions
 		recordRevision,  // the template as a ControllerRevision
 		cancelDeletion,  // pods in PreparingDelete that need not go after all
-		refresh,         // updates that go on by themselves, readiness gates, labels put right; written first
+		refresh,         // updates that continue by themselves, readiness gates, labels put right; written first
 		preDownload,     // images pulled ahead on the nodes of old pods
 		manage,          // which nodes have a pod: too few, too many, ended, on the wrong node
 		deleteSpecified, // the specified-delete label
 		update,          // pods of another revision
 		truncateHistory, // spec.revisionHistoryLimit
-		explain,         // what the user is told of for the first time
+		explain,         // states that are reported to the user for the first time
 	}
 }
 
@@ -134,12 +134,13 @@ func (p *pass) selectsAll() bool {
 	return s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// refusedVerbs are the verbs of actions of which the status says that the server refused them.
+// refusedVerbs are the verbs of actions that the server refused, as the status shows.
 func refusedVerbs(set *v1beta1.DaemonSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.DaemonSetFailedCreatePod, v1beta1.DaemonSetFailedUpdatePod)
 }
 
-// readinessGates are the readiness gates of new pods. A pod that is never updated in place does without that of updates.
+// readinessGates are the readiness gates of new pods. A pod that is never updated in place needs no readiness gate of
+// updates.
 func (p *pass) readinessGates() []corev1.PodConditionType {
 	if p.workload.Policy.InPlace() {
 		return []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}

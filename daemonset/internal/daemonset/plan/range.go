@@ -118,8 +118,8 @@ func (l *place) stage() stage {
 	return isOld
 }
 
-// target is the revision of new pods on the node: the update revision, but on nodes out of range the former one where
-// unselectedNodePolicy says so.
+// target is the revision of new pods on the node: the update revision, but on nodes out of range the former one if
+// unselectedNodePolicy is Revert.
 func (p *pass) target(l *place) *appsv1.ControllerRevision {
 	if p.former != nil && l.counts && !l.inRange {
 		return p.former

@@ -2,27 +2,27 @@ package plan
 
 // Reasons of events on the set.
 const (
-	// EventCreated tells of a new pod.
+	// EventCreated reports a new pod.
 	EventCreated = "SuccessfulCreate"
-	// EventCreateFailed tells that a pod could not be created.
+	// EventCreateFailed reports that a pod could not be created.
 	EventCreateFailed = "FailedCreate"
-	// EventDeleted tells that a pod was deleted.
+	// EventDeleted reports that a pod was deleted.
 	EventDeleted = "SuccessfulDelete"
-	// EventDeleteFailed tells that a pod could not be deleted.
+	// EventDeleteFailed reports that a pod could not be deleted.
 	EventDeleteFailed = "FailedDelete"
-	// EventUpdateFailed tells that a pod could not be changed.
+	// EventUpdateFailed reports that a pod could not be changed.
 	EventUpdateFailed = "FailedUpdate"
-	// EventPodFailed tells of a failed pod that another one replaces.
+	// EventPodFailed reports a failed pod that another one replaces.
 	EventPodFailed = "FailedDaemonPod"
-	// EventPodSucceeded tells of a pod that has ended by itself and that another one replaces.
+	// EventPodSucceeded reports a pod that has ended by itself and that another one replaces.
 	EventPodSucceeded = "SucceededDaemonPod"
-	// EventPlacementFailed tells of a pod for which its node has no room.
+	// EventPlacementFailed reports a pod for which its node has no room.
 	EventPlacementFailed = "FailedPlacement"
-	// EventSelectsAll tells that the selector is empty.
+	// EventSelectsAll reports that the selector is empty.
 	EventSelectsAll = "SelectingAll"
-	// EventDeleteCancelled tells that a pod that a hook held back from deletion is needed again.
+	// EventDeleteCancelled reports that a pod that a hook held back from deletion is needed again.
 	EventDeleteCancelled = "PreDeleteCancelled"
-	// EventGateMissing tells that a pod lacks the readiness gate with which a hook takes it out of service.
+	// EventGateMissing reports that a pod lacks the readiness gate with which a hook takes it out of service.
 	EventGateMissing = "ReadinessGateMissing"
 )
 
@@ -30,7 +30,7 @@ const (
 const (
 	// WaitMaxUnavailable means that a pod is replaced once others are available.
 	WaitMaxUnavailable = "MaxUnavailable"
-	// WaitMaxSurge means that a new pod beside an old one is made once others are available.
+	// WaitMaxSurge means that a new pod next to an old one is made once others are available.
 	WaitMaxSurge = "MaxSurge"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// refresh lets every pod continue what has begun: updates in place and readiness gates; and it puts labels right that
-// tell of which revision it is. It acts also when the set is paused or of type OnDelete. A pod that it changes is left
-// alone for the rest of the pass; the others are not held up by it.
+// refresh lets every pod continue the changes that have begun: updates in place and readiness gates; and it puts
+// labels right that show its revision. It acts also when the set is paused or of type OnDelete. A pod that it changes
+// is left alone for the rest of the pass; the others are not held up by it.
 func refresh(p *pass) {
 	step := action.Step{Name: stepRefresh, Apart: true}
 	for i := range p.pods {
@@ -29,9 +29,9 @@ func refresh(p *pass) {
 	p.plan.AddFirst(step)
 }
 
-// cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their node may keep them,
-// nobody has specified them, no other pod has taken their place, and no update wants a new one there. In a paused set it
-// wants none in the place of a pod whose hook has let go: nobody would go on with it.
+// cancelDeletion takes pods in PreparingDelete back into service that need not go after all: their node may keep
+// them, they are not specified, no other pod has taken their place, and no update wants a new one there. In a paused
+// set no update wants one in the place of a pod that a hook has released: none would continue with it.
 func cancelDeletion(p *pass) {
 	step := action.Step{Name: stepRefresh}
 	for i := range p.places {

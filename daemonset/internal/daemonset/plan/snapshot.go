@@ -16,27 +16,27 @@ type Snapshot struct {
 	model.Snapshot[*v1beta1.DaemonSet]
 	// Nodes are all nodes of the cluster, in any order.
 	Nodes []Node
-	// RetryFailedAt says when a failed pod may be replaced, by node. A node without an entry need not wait.
+	// RetryFailedAt is when a failed pod may be replaced, by node. A node without an entry need not wait.
 	RetryFailedAt map[string]time.Time
 	// HadPod has the nodes of which is known that they had a pod of the set. It is read with partitioned scaling only.
 	HadPod map[string]bool
-	// UnreadySince says since when nodes have not been ready. A node whose condition goes from False to Unknown, as that of
-	// one that dies does, tells a later moment itself.
+	// UnreadySince is since when nodes have not been ready. A node with a condition that goes from False to Unknown, as
+	// it does when a node dies, shows a later moment itself.
 	UnreadySince map[string]time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
 }
 
-// Node is a node and what it is to the set's present template.
+// Node is a node and its verdict under the set's present template.
 type Node struct {
 	*corev1.Node
 	eligibility.Verdict
 }
 
-// Plan is what one pass over a DaemonSet wants.
+// Plan is the result of one pass over a DaemonSet: the changes that it wants.
 type Plan = model.Plan
 
-// FeatureGates are the feature gates and options that change what a plan does.
+// FeatureGates are the feature gates and options that change plans.
 type FeatureGates struct {
 	// PruneIneligibleNodes is DaemonSetPruneIneligibleNodes: nodes that should not run a pod take no part in updates.
 	PruneIneligibleNodes bool
@@ -46,11 +46,11 @@ type FeatureGates struct {
 	EnvFromMetadata bool
 	// Resize allows changing resources in place: InPlaceWorkloadVerticalScaling where pods/resize is served.
 	Resize bool
-	// KeepMemoryLimits says that the cluster lowers no memory limit of a container that does not restart for it.
+	// KeepMemoryLimits is true if the cluster lowers no memory limit of a container that does not restart for it.
 	KeepMemoryLimits bool
 	// AssignDirectly writes the node into new pods instead of leaving them to the default scheduler: flag
 	// assign-pods-by-scheduler is false.
 	AssignDirectly bool
-	// AutoscalerAnnotation tells the cluster autoscaler of each new pod that it belongs to a daemon set.
+	// AutoscalerAnnotation marks each new pod for the cluster autoscaler as a pod of a daemon set.
 	AutoscalerAnnotation bool
 }

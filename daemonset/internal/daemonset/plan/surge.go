@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
-// surge makes successors beside pods that are to be replaced: at once beside those out of service, beside others as far
-// as maxSurge lets it. The old one goes once its successor is available: see deleteExcess.
+// surge makes successors next to pods that are to be replaced: at once for pods out of service, for others as far as
+// maxSurge lets it. The old one goes once its successor is available: see deleteExcess.
 //
 //	5 nodes, maxSurge 2: two new pods; once these are available their two old ones go and two more come.
 func (p *pass) surge(step *action.Step) {

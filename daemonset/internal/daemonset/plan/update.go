@@ -43,7 +43,8 @@ func deleteSpecified(p *pass) {
 	p.addRest(step)
 }
 
-// update replaces pods that are not at the revision that their node is to have. What nodes miss is created before.
+// update replaces pods that are not at the revision that their node is to have. Missing pods of nodes are created
+// before.
 func update(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -58,7 +59,7 @@ func update(p *pass) {
 	p.addRest(step)
 }
 
-// reach are the nodes whose pods may be replaced: those in range in the order of the update, then the others.
+// reach are the nodes with pods that may be replaced: those in range in the order of the update, then the others.
 func (p *pass) reach() []*place {
 	all := slices.Clone(p.inRange)
 	for i := range slices.Backward(p.places) {
@@ -69,9 +70,9 @@ func (p *pass) reach() []*place {
 	return all
 }
 
-// roll replaces pods that are out of service at once, since that costs nothing and may be what all others wait for;
-// then others, as far as maxUnavailable lets them. Those whose node is known to be too small come last: they stay as they
-// are, and hold up nobody.
+// roll replaces pods that are out of service at once, since that costs nothing and all others may wait for them; then
+// others, as far as maxUnavailable lets them. Pods on a node that is known to be too small come last: they stay as
+// they are, and block no other pod.
 //
 //	5 nodes, 2 old pods not ready, maxUnavailable 2: these two. 3 of them, maxUnavailable 1: three.
 //	5 nodes, maxUnavailable 1, one pod of the last update ready and not yet available: that one, and no other.
@@ -115,9 +116,9 @@ func (p *pass) isTooSmall(l *place, o *pod) bool {
 	return target != nil && !p.Refusals.NodeTooSmallSince(o.Pod, podstate.ShortHash(target.Name)).IsZero()
 }
 
-// usesBudget reports whether the node counts against maxUnavailable in an update: one that the update reaches, one whose
-// pod is not available yet, and one that loses its pod by this plan. How else the pods of other nodes are is not the
-// update's affair, unless these return to an older revision.
+// usesBudget reports whether the node counts against maxUnavailable in an update: one that the update reaches, one
+// with a pod that is not available yet, and one that loses its pod by this plan. How else the pods of other nodes are
+// is not the update's affair, unless these return to an older revision.
 func (p *pass) usesBudget(l *place) bool {
 	return l.inRange || l.counts && (p.former != nil || l.isUp() || l.isLeft())
 }
@@ -125,7 +126,7 @@ func (p *pass) usesBudget(l *place) bool {
 // full reports whether nothing more may go out of service.
 func (b *budget) full() bool { return len(b.down) >= b.maxUnavailable }
 
-// stillWaiting is the first of the nodes whose pod is not replaced in this pass.
+// stillWaiting is the first of the nodes with a pod that is not replaced in this pass.
 func (p *pass) stillWaiting(nodes []*place) *place {
 	for _, l := range nodes {
 		if l.isUp() && p.replaceable(l) != nil {
@@ -173,8 +174,8 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 	return true
 }
 
-// inPlaceUpdate is how the pod gets to the revision of its node in place; nil where it needs a new pod, and an error where
-// it waits to be told. One without the readiness gate could not be taken out of service for it.
+// inPlaceUpdate is how the pod gets to the revision of its node in place; nil where it needs a new pod, and an error
+// with the reason where it waits. One without the readiness gate could not be taken out of service for it.
 func (p *pass) inPlaceUpdate(l *place, o *pod) (*inplace.Update, error) {
 	target := p.target(l)
 	if target == nil || o.SpecifiedDelete || !podstate.HasReadinessGate(o.Pod, contract.InPlaceUpdateReady) {
