@@ -59,6 +59,13 @@ func breachesOf(texts []string) map[string][]string {
 func literals(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
+	programs(t, func(module string, file *ast.File) { found[module] = append(found[module], literalsOf(file)...) })
+	return found
+}
+
+// programs shows the files of the programs that users run, and their modules: no tests, and nothing that is generated.
+func programs(t *testing.T, show func(module string, file *ast.File)) {
+	t.Helper()
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -74,16 +81,15 @@ func literals(t *testing.T) map[string][]string {
 		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(path.Base(name), "zz_") {
 			return nil
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
 		module, _, _ := strings.Cut(name, "/")
-		found[module] = append(found[module], literalsOf(parsed)...)
+		show(module, parsed)
 		return nil
 	})
 	require.NoError(t, err)
-	return found
 }
 
 // literalsOf returns the texts of a file that people read: of three and more words, and no tag of a field.

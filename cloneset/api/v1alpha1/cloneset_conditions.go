@@ -2,7 +2,7 @@ package v1alpha1
 
 // Types of conditions.
 const (
-	// CloneSetProgressing tells how far the rollout is. It is present only if progressDeadlineSeconds sets a deadline.
+	// CloneSetProgressing shows how far the rollout is. It is present only if progressDeadlineSeconds sets a deadline.
 	CloneSetProgressing = "Progressing"
 	// CloneSetFailedScale is True if the last attempt to create or delete pods failed.
 	CloneSetFailedScale = "FailedScale"
@@ -14,24 +14,24 @@ const (
 
 // Reasons of CloneSetProgressing.
 const (
-	// ReasonAvailable says that all pods are updated and available.
+	// ReasonAvailable means that all pods are updated and available.
 	ReasonAvailable = "CloneSetAvailable"
-	// ReasonPaused says that the strategy is paused.
+	// ReasonPaused means that the strategy is paused.
 	ReasonPaused = "CloneSetPaused"
-	// ReasonPartitionAvailable says that as many pods are updated and available as partition asks for.
+	// ReasonPartitionAvailable means that as many pods are updated and available as partition asks for.
 	ReasonPartitionAvailable = "ProgressPartitionAvailable"
-	// ReasonDeadlineExceeded says that the rollout made no progress within progressDeadlineSeconds.
+	// ReasonDeadlineExceeded means that the rollout made no progress within progressDeadlineSeconds.
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonUpdated says that the rollout makes progress.
+	// ReasonUpdated means that the rollout makes progress.
 	ReasonUpdated = "CloneSetUpdated"
 )
 
-// Reasons of Ready, Reconciling and Stalled, which tell tools whether a set matches its spec.
+// Reasons of Ready, Reconciling and Stalled, by which tools see whether a set matches its spec.
 const (
-	// ReasonInvalidSpec says that the spec is invalid and must be edited.
+	// ReasonInvalidSpec means that the spec is invalid and must be edited.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonNotInPlace says that the change of the template needs new pods, which policy InPlaceOnly rules out.
+	// ReasonNotInPlace means that the change of the template needs new pods, which policy InPlaceOnly rules out.
 	ReasonNotInPlace = "NotInPlace"
-	// ReasonNodeAgentMissing says that an in-place update needs a node agent to restart containers, and there is none.
+	// ReasonNodeAgentMissing means that an in-place update needs a node agent to restart containers, and there is none.
 	ReasonNodeAgentMissing = "NodeAgentMissing"
 )

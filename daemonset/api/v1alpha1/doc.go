@@ -1,7 +1,7 @@
 // Package v1alpha1 holds the older version of DaemonSet, which is served and converted.
 //
-// It holds the types as they go over the wire and their registration. What both versions say in the
-// same words has its types in v1beta1. It must never hold behaviour: every rule reads the hub version,
+// It holds the types as they go over the wire and their registration. The types that both versions share
+// are in v1beta1. It must never hold behaviour: every rule reads the hub version,
 // v1beta1.
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io

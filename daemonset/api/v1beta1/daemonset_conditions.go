@@ -49,7 +49,7 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 )
 
-// ConditionTypes are all types of conditions of this package, besides those that kstatus reads.
+// ConditionTypes are all types of conditions of this package, in addition to the types that kstatus reads.
 var ConditionTypes = []string{DaemonSetAvailable, DaemonSetProgressing, DaemonSetFailedCreatePod, DaemonSetFailedUpdatePod}
 
 // Reasons are all reasons of conditions of this package.

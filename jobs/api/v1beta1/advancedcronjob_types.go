@@ -159,14 +159,14 @@ type AdvancedCronJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// CronJobScheduling is the type of the condition that says whether jobs are created on schedule.
+// CronJobScheduling is the type of the condition that shows whether jobs are created on schedule.
 const CronJobScheduling = "Scheduling"
 
-// CronJobLastRunSucceeded is the type of the condition that says whether the run that ended last has succeeded. It is
+// CronJobLastRunSucceeded is the type of the condition that shows whether the run that ended last has succeeded. It is
 // absent until a run has ended.
 const CronJobLastRunSucceeded = "LastRunSucceeded"
 
-// MaxMissedRuns is how many missed runs a status tells of.
+// MaxMissedRuns is how many missed runs a status lists.
 const MaxMissedRuns = 10
 
 // MissedRun is a time, or several in a row, at which a due job was skipped.

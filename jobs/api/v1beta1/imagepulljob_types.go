@@ -184,7 +184,7 @@ type ImagePullJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// MaxFailures is how many nodes a status tells the reason of.
+// MaxFailures is how many nodes a status gives the reason of.
 const MaxFailures = 20
 
 // NodeFailure is the reason why a node failed.

@@ -4,7 +4,7 @@ package v1beta1
 const (
 	// ScheduledAtAnnotation of a job is the time for which it was made, in RFC 3339.
 	ScheduledAtAnnotation = "apps.kruise.io/scheduled-at"
-	// RunNowAnnotation of an AdvancedCronJob asks for one job at once, besides those of the schedule. Each value is
+	// RunNowAnnotation of an AdvancedCronJob asks for one job at once, in addition to the jobs of the schedule. Each value is
 	// followed once.
 	RunNowAnnotation = "apps.kruise.io/run-now"
 	// TemplateAnnotation stands on a v1alpha1 AdvancedCronJob: the JSON of spec.template.imageListPullJobTemplate,
@@ -32,7 +32,7 @@ const (
 	// TerminateSidecarImageEnv is the image that replaces the sidecar's on a virtual node: one that exits at once with
 	// code 0.
 	TerminateSidecarImageEnv = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE"
-	// IgnoreSidecarExitCodeEnv set to "true" beside TerminateSidecarEnv keeps the sidecar's exit code from deciding the
+	// IgnoreSidecarExitCodeEnv set to "true" together with TerminateSidecarEnv keeps the sidecar's exit code from deciding the
 	// phase of the pod.
 	IgnoreSidecarExitCodeEnv = "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE"
 )

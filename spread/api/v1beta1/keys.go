@@ -5,10 +5,10 @@ const (
 	// MatchedAnnotation is set on pods: the JSON of a Match.
 	MatchedAnnotation = "apps.kruise.io/matched-workloadspread"
 	// IgnorePatchMetadataAnnotation set to "true" on a WorkloadSpread, in any case of letters, keeps the labels and
-	// annotations of a subset's patch off pods that existed before they came into the subset.
+	// annotations of a subset's patch off pods that existed before they belonged to the subset.
 	IgnorePatchMetadataAnnotation = "workloadspread.kruise.io/ignore-patch-existing-pods-metadata"
-	// ReplacedCostAnnotation is set on pods that had a deletion cost of somebody else's: that cost, which they get back when
-	// their WorkloadSpread is gone.
+	// ReplacedCostAnnotation is set on pods that had a deletion cost of another client. Its value is the earlier cost,
+	// which the pods get back when their WorkloadSpread is gone.
 	ReplacedCostAnnotation = "workloadspread.kruise.io/replaced-pod-deletion-cost"
 )
 
@@ -33,12 +33,12 @@ const (
 
 // Conditions of a WorkloadSpread.
 const (
-	// TargetFound says whether the workload is there and can be read.
+	// TargetFound shows whether the workload is there and can be read.
 	TargetFound = "TargetFound"
 	// ReasonFound, ReasonNotFound and ReasonUnreadable are its reasons: it is there; there is none, or none of that kind;
-	// the operator may not read it, or its replicas are not where the user says.
+	// the operator may not read it, or its replicas are not where the user names them.
 	ReasonFound, ReasonNotFound, ReasonUnreadable = "Found", "NotFound", "Unreadable"
-	// AllPlaced says whether every active pod of the workload is in a subset.
+	// AllPlaced shows whether every active pod of the workload is in a subset.
 	AllPlaced = "AllPlaced"
 	// ReasonPlaced and ReasonWithoutSubset are its reasons.
 	ReasonPlaced, ReasonWithoutSubset = "Placed", "WithoutSubset"
@@ -46,11 +46,11 @@ const (
 
 // Conditions of a WorkloadSpread that are True, or absent.
 const (
-	// RescheduleLimited says that pods which cannot be scheduled are not deleted, because the workload would fail.
+	// RescheduleLimited means that pods which cannot be scheduled are not deleted, because the workload would fail.
 	RescheduleLimited = "RescheduleLimited"
 	// ReasonBackoffLimit is its reason: the Job has as many failed pods as its backoffLimit allows.
 	ReasonBackoffLimit = "BackoffLimit"
-	// Overlapped says that an older WorkloadSpread has some of the pods, or all.
+	// Overlapped means that an older WorkloadSpread has some of the pods, or all.
 	Overlapped = "Overlapped"
 	// ReasonOlderWorkloadSpread is its reason.
 	ReasonOlderWorkloadSpread = "OlderWorkloadSpread"

@@ -74,7 +74,7 @@ func (p *pass) revertsTo() (former *appsv1.ControllerRevision, everywhere bool) 
 	if p.workload.Revisions.HasTemplate(p.current, p.Chosen.Update) {
 		return nil, true
 	}
-	for _, r := range p.OrphanRevisions { // somebody has taken it from the set, which adopts it
+	for _, r := range p.OrphanRevisions { // another client has removed its owner: the set adopts it
 		if r.DeletionTimestamp == nil && p.current != "" && revision.Hash(r) == p.current {
 			return r, false
 		}

@@ -92,7 +92,7 @@ func read(s Snapshot) reading {
 	}
 	reverts := rolling.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes
 	current := currentIn(s, rolling)
-	all := reverts && current == r.update // nobody has anything to return to
+	all := reverts && current == r.update      // nobody has anything to return to
 	for _, orphan := range s.OrphanRevisions { // which the set adopts in the same pass
 		if reverts && !all && orphan.DeletionTimestamp == nil && revision.Hash(orphan) == current {
 			r.reverting, r.former = true, current
