@@ -109,12 +109,12 @@ func setStates() []state {
 		return set("", counts(replicas, updated)+", conditions: ["+conditions+"]")
 	}
 	return []state{
-		{"created", "metadata: {name: web, generation: 1}\nspec: {replicas: 3}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
-		{"edited a moment ago", "metadata: {name: web, generation: 3}\nspec: {}\nstatus: {observedGeneration: 2, conditions: [" + done + "]}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
-		{"not yet judged", with(0, 0, ""), argocd.Health{Status: "Progressing", Message: "the operator has not said yet whether it is ready"}},
+		{"created", "metadata: {name: web, generation: 1}\nspec: {replicas: 3}\n", argocd.Health{Status: "Progressing", Message: "the operator has yet to observe the latest spec"}},
+		{"edited a moment ago", "metadata: {name: web, generation: 3}\nspec: {}\nstatus: {observedGeneration: 2, conditions: [" + done + "]}\n", argocd.Health{Status: "Progressing", Message: "the operator has yet to observe the latest spec"}},
+		{"not yet judged", with(0, 0, ""), argocd.Health{Status: "Progressing", Message: "waiting for condition Ready"}},
 		{"progressing", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
 		{"ready", with(3, 3, done), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
-		{"partition held", with(3, 1, heldByUser+", "+done), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
+		{"partition held", with(3, 1, heldByUser+", "+done), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are updated, as the partition allows"}},
 		{"paused", with(3, 1, paused), argocd.Health{Status: "Suspended", Message: "the update is paused; 2 pods are not updated"}},
 		{"paused with a broken pod", with(3, 1, underWay), argocd.Health{Status: "Progressing", Message: "1 of 3 pods available"}},
 		{"bad image", with(3, 1, badImage), argocd.Health{Status: "Progressing", Message: "2 of 3 pods available, 3 of 3 updated; ErrImagePull (web-x, container main)"}},
@@ -126,7 +126,7 @@ func setStates() []state {
 		{
 			"being deleted",
 			"metadata: {name: web, generation: 3, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {}\nstatus: {observedGeneration: 3, conditions: [" + done + "]}\n",
-			argocd.Health{Status: "Progressing", Message: "it is being deleted"},
+			argocd.Health{Status: "Progressing", Message: "the object is terminating"},
 		},
 	}
 }
@@ -156,10 +156,10 @@ func TestHealthOfDaemonSets(t *testing.T) {
 	checkStates(t, "DaemonSet", []state{
 		{"done", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 3, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
 		{"rolling out", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 2, conditions: ["+rolling+"]"), argocd.Health{Status: "Progressing", Message: "2 of 3 nodes have an available pod"}},
-		{"at its partition", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 1, conditions: ["+done+"]"), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are of the newest template, as the partition wants it"}},
+		{"at its partition", set("RollingUpdate", "desiredNumberScheduled: 3, updatedNumberScheduled: 1, conditions: ["+done+"]"), argocd.Health{Status: "Suspended", Message: "1 of 3 pods are updated, as the partition allows"}},
 		{"OnDelete", set("OnDelete", "desiredNumberScheduled: 3, updatedNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
 		{"no eligible node", set("RollingUpdate", "desiredNumberScheduled: 0, conditions: ["+done+"]"), argocd.Health{Status: "Healthy", Message: "all pods are up to date and available"}},
-		{"not seen", "metadata: {name: agent, generation: 3}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
+		{"not seen", "metadata: {name: agent, generation: 3}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "the operator has yet to observe the latest spec"}},
 	}, "v1alpha1", "v1beta1")
 }
 
@@ -174,7 +174,7 @@ func TestHealthOfNodeImages(t *testing.T) {
 		{"pulling beside a failure", image("status: {desired: 3, succeeded: 1, pulling: 1, failed: 1}\n"), argocd.Health{Status: "Progressing", Message: "1 of 3 images are on the node"}},
 		{"bad image", image("status: {desired: 3, succeeded: 2, failed: 1}\n"), argocd.Health{Status: "Degraded", Message: "1 of 3 images could not be pulled"}},
 		{"ready", image("status: {desired: 3, succeeded: 3}\n"), argocd.Health{Status: "Healthy", Message: "all images are on the node"}},
-		{"being deleted", "metadata: {name: node-1, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "it is being deleted"}},
+		{"being deleted", "metadata: {name: node-1, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {}\n", argocd.Health{Status: "Progressing", Message: "the object is terminating"}},
 	}, "v1alpha1", "v1beta1")
 }
 
@@ -186,7 +186,7 @@ func TestHealthOfContainerRecreateRequests(t *testing.T) {
 		return request("status: {phase: " + phase + ", containerRecreateStates: [{name: main, " + main + "}, {name: log, " + log + "}]}\n")
 	}
 	checkStates(t, "ContainerRecreateRequest", []state{
-		{"created", request(""), argocd.Health{Status: "Progressing", Message: "no node agent has taken it up yet"}},
+		{"created", request(""), argocd.Health{Status: "Progressing", Message: "waiting for the node agent"}},
 		{"pending", request("status: {phase: Pending}\n"), argocd.Health{Status: "Progressing", Message: "Pending"}},
 		{"recreating", states("Recreating", "phase: Succeeded", "phase: Recreating"), argocd.Health{Status: "Progressing", Message: "Recreating"}},
 		{"done", states("Completed", "phase: Succeeded", "phase: Succeeded"), argocd.Health{Status: "Healthy", Message: "all containers were recreated"}},
@@ -196,7 +196,7 @@ func TestHealthOfContainerRecreateRequests(t *testing.T) {
 			argocd.Health{Status: "Degraded", Message: "container main: recreating has exceeded the activeDeadlineSeconds"},
 		},
 		{"without its pod", request("status: {phase: Completed, message: pod has gone}\n"), argocd.Health{Status: "Degraded", Message: "pod has gone"}},
-		{"being deleted", "metadata: {name: again, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {podName: web, containers: []}\n", argocd.Health{Status: "Progressing", Message: "it is being deleted"}},
+		{"being deleted", "metadata: {name: again, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {podName: web, containers: []}\n", argocd.Health{Status: "Progressing", Message: "the object is terminating"}},
 	}, "v1alpha1", "v1beta1")
 }
 

@@ -14,11 +14,11 @@ func at(spec, status string) string {
 // unseen returns what all kinds say alike.
 func unseen(spec string) []state {
 	return []state{
-		{"created", "metadata: {name: it, generation: 1}\nspec: {" + spec + "}\n", argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
-		{"edited", at(spec, "observedGeneration: 1"), argocd.Health{Status: "Progressing", Message: "the operator has not seen the newest spec yet"}},
+		{"created", "metadata: {name: it, generation: 1}\nspec: {" + spec + "}\n", argocd.Health{Status: "Progressing", Message: "the operator has yet to observe the latest spec"}},
+		{"edited", at(spec, "observedGeneration: 1"), argocd.Health{Status: "Progressing", Message: "the operator has yet to observe the latest spec"}},
 		{
 			"being deleted", "metadata: {name: it, generation: 1, deletionTimestamp: \"2026-01-02T12:00:00Z\"}\nspec: {" + spec + "}\n",
-			argocd.Health{Status: "Progressing", Message: "it is being deleted"},
+			argocd.Health{Status: "Progressing", Message: "the object is terminating"},
 		},
 	}
 }
@@ -51,7 +51,7 @@ func TestHealthOfAdvancedCronJobs(t *testing.T) {
 		return at(spec, "observedGeneration: 2, conditions: ["+conditions+"]")
 	}
 	checkStates(t, "AdvancedCronJob", append(unseen(spec), []state{
-		{"not yet judged", at(spec, "observedGeneration: 2"), argocd.Health{Status: "Progressing", Message: "the operator has not said yet whether jobs are made"}},
+		{"not yet judged", at(spec, "observedGeneration: 2"), argocd.Health{Status: "Progressing", Message: "waiting for condition Scheduling"}},
 		{"as scheduled", says("True", "AsScheduled"), argocd.Health{Status: "Healthy", Message: "m"}},
 		{"a job runs", says("False", "JobActive"), argocd.Health{Status: "Healthy", Message: "m"}},
 		{"paused", says("False", "Paused"), argocd.Health{Status: "Suspended", Message: "m"}},

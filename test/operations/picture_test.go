@@ -30,7 +30,7 @@ func hasPanels(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for _, title := range []string{"Operators", "Leaders", "Workloads", "Unavailable pods", "Pods in trouble", "Passes", "Webhooks"} {
+	for _, title := range []string{"Operators", "Leaders", "Workloads", "Unavailable pods", "Failing pods", "Reconciles", "Webhooks"} {
 		assert.Contains(t, string(text), ">"+title+"</text>")
 	}
 	assert.Contains(t, string(text), "<path d=\"M", "no curve")
