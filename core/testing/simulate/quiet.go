@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -80,7 +81,7 @@ func tallyOf[K comparable](all map[K]*tally, key K) *tally {
 // flip is what is known of a pod that left service.
 type flip struct {
 	out     bool
-	refused string         // the kind of request that was refused first since the pod is out
+	refused string         // the kind of request that was refused first since the pod is out, and the answer
 	futile  map[string]int // turns in which nothing of the spec was written, by what was refused
 }
 
@@ -99,11 +100,11 @@ func watchRetries(w *World, refused []Refused) *retryJudge {
 	return q
 }
 
-// count counts a request that is refused.
-func (q *retryJudge) count(w *World, r request) {
+// count counts a request that is refused with the status code.
+func (q *retryJudge) count(w *World, r request, code int) {
 	key := refusedWrite{kind: r.kind, uid: r.object.GetUID()}
 	if f := q.flips[key.uid]; f != nil && f.out && f.refused == "" {
-		f.refused = r.kind
+		f.refused = fmt.Sprintf("%s, with %d", r.kind, code)
 	}
 	t := tallyOf(q.tries, key)
 	if most, tooMany := t.add(w.now); tooMany {
@@ -196,7 +197,7 @@ func (q *retryJudge) follow(w *World, old, pod *corev1.Pod) {
 		if f.refused == "" {
 			return
 		}
-		f.futile[f.refused]++ // each kind of request may be refused once that was not refused before
+		f.futile[f.refused]++ // each kind of request may be refused once in a way in which it was not refused before: a budget refuses no dry run
 		if n := f.futile[f.refused]; n > 1 {
 			w.Violate("quiet under refusal: pod %s left service %d times for nothing: the server refused to %s", pod.Name, n, f.refused)
 		}
@@ -273,19 +274,24 @@ func (q *retryJudge) checkRecovery(o *Operator) {
 		return
 	}
 	due := end.Add(recovery)
-	for purpose, known := range all {
-		if first := firstTurn(known); !q.others[purpose] && o.world.now.Before(due) && first.After(due) {
+	for purpose := range all {
+		if first := firstTurn(all, purpose); !q.others[purpose] && o.world.now.Before(due) && first.After(due) {
 			o.world.Violate("quiet under refusal: %v waits for %s after the refusals have ended", purpose, first.Sub(end))
 		}
 	}
 }
 
-// firstTurn returns when the first action of a purpose is tried again.
-func firstTurn(known action.RefusedPurpose) time.Time {
+// firstTurn returns when the first action of a purpose is tried again, or another such write to one of its objects: its
+// success ends the pauses of the others.
+func firstTurn(all action.Refusals, purpose action.Purpose) time.Time {
 	var first time.Time
-	for _, r := range known.Targets {
-		if first.IsZero() || r.Until.Before(first) {
-			first = r.Until
+	known := all[purpose]
+	for key := range known.Targets {
+		for other, others := range all {
+			r, refused := others.Targets[key]
+			if refused && other.Verb == purpose.Verb && other.Kind == purpose.Kind && (first.IsZero() || r.Until.Before(first)) {
+				first = r.Until
+			}
 		}
 	}
 	if known.Until.After(first) {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
 func TestQuietSeesWhatItIsFor(t *testing.T) {
@@ -66,9 +67,12 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 	for _, c := range []struct {
 		updates, want int
 		refused       [2]string
+		codes         [2]int
 	}{
 		{updates: 0, refused: [2]string{status, status}, want: 1},
 		{updates: 0, refused: [2]string{spec, status}, want: 0},
+		{updates: 0, refused: [2]string{spec, spec}, codes: [2]int{409, ByBudget}, want: 0},
+		{updates: 0, refused: [2]string{spec, spec}, codes: [2]int{409, 409}, want: 1},
 		{updates: 1, refused: [2]string{status, status}, want: 0},
 		{updates: 2, refused: [2]string{status, status}, want: 0},
 	} {
@@ -90,9 +94,24 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 			if turn < c.updates {
 				require.NoError(t, Change(w, OperatorActor, "", pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image += "." }))
 			}
-			q.count(w, request{object: w.Latest(pod), kind: c.refused[turn]})
+			q.count(w, request{object: w.Latest(pod), kind: c.refused[turn]}, c.codes[turn])
 			serves(corev1.ConditionTrue)
 		}
 		assert.Len(t, w.Violations(), c.want, "%+v", c)
 	}
+}
+
+// A success of one write to an object ends the pauses of the others: the first turn of an object is the turn of them all.
+func TestTheFirstTurnIsThatOfTheObject(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	refused := func(at time.Duration, target string) action.RefusedPurpose {
+		return action.RefusedPurpose{Targets: map[string]action.Refusal{target: {Until: begin.Add(at)}}}
+	}
+	update := action.Purpose{Verb: action.UpdateInPlace, Kind: "pod", Reason: "Update"}
+	refresh := action.Purpose{Verb: action.UpdateInPlace, Kind: "pod", Reason: "Refresh"}
+	remove := action.Purpose{Verb: action.Delete, Kind: "pod", Reason: "Excess"}
+	all := action.Refusals{update: refused(2*time.Minute, "a"), refresh: refused(time.Minute, "a"), remove: refused(time.Second, "a")}
+	assert.Equal(t, begin.Add(time.Minute), firstTurn(all, update))
+	all[refresh] = refused(time.Minute, "b")
+	assert.Equal(t, begin.Add(2*time.Minute), firstTurn(all, update))
 }

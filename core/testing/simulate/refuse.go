@@ -109,7 +109,7 @@ func (t *attempt) refused(r request) error {
 		if !f.covers(r.kind, since) {
 			continue
 		}
-		t.quiet.count(t.world, r)
+		t.quiet.count(t.world, r, f.Code)
 		t.wasRefused = true
 		switch resource, name := resourceOf(r.object), r.object.GetName(); f.Code {
 		case NoRight:
