@@ -38,7 +38,7 @@ func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Optio
 	if before.unreadable() {
 		return nil, 0
 	}
-	lost := before.unrecorded(pod, template)
+	lost := before.unrecorded(pod, template, o)
 	if pending := before.pending(); pending != nil {
 		lost = lost.Difference(pending.resources)
 	}
@@ -51,8 +51,9 @@ func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Optio
 }
 
 // unrecorded are the containers with resources that differ from the template and were written last by an update to
-// another revision than the pod's. An update has dealt with the resizes that it saw when it began.
-func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec) sets.Set[string] {
+// another revision than the pod's. An update has dealt with the resizes that it saw when it began. A memory limit that the
+// cluster does not lower stays as it is.
+func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options) sets.Set[string] {
 	lost := sets.New[string]()
 	for _, e := range podstate.ResizesForOthers(pod) {
 		if p.state != nil && slices.Contains(p.state.SeenResizes, nameOf(e)) {
@@ -60,8 +61,8 @@ func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec) set
 		}
 		fields := resourcesIn(e)
 		for _, want := range podspec.LongRunning(&template.Spec) {
-			have := containerOf(pod, want.Name)
-			if have != nil && fields[want.Name].differ(have.Resources, effective(want.Resources)) {
+			have, wanted := containerOf(pod, want.Name), effective(want.Resources)
+			if have != nil && fields[want.Name].differ(have.Resources, wanted) && o.loweredLimit(have, wanted) == "" {
 				lost.Insert(want.Name)
 			}
 		}

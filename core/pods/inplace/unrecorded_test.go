@@ -41,6 +41,12 @@ func TestAnUnrecordedResizeIsTakenBack(t *testing.T) {
 	assert.LessOrEqual(t, wait, time.Duration(0))
 	containers, _ = UnrecordedResize(pod, v1.Template, Options{}, at(0).Time)
 	assert.Empty(t, containers, "nobody resizes")
+	keeps := allGates
+	keeps.KeepMemoryLimits = true
+	containers, _ = UnrecordedResize(pod, v1.Template, keeps, at(0).Time)
+	assert.Equal(t, []string{"a"}, containers, "the limit is raised")
+	containers, _ = UnrecordedResize(writtenBy(runningPod(v1.Template, "w-2"), "flotilla-resize-1", memoryFields, 0), v2.Template, keeps, at(0).Time)
+	assert.Empty(t, containers, "Kubernetes 1.33 does not lower it")
 
 	c = begin(t, pod, v1, v1, 0, at(time.Second))
 	assert.Equal(t, []string{"resize", "pod"}, subresources(c))

@@ -37,7 +37,7 @@ func (e *NodeAgentMissingError) Error() string {
 // nothing (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
 	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
-	if !u.needsAgent && u.scope.resources.Len() == 0 && before.pending() == nil && !before.unreadable() && before.unrecorded(pod, u.template).Len() == 0 {
+	if !u.needsAgent && u.scope.resources.Len() == 0 && before.pending() == nil && !before.unreadable() && before.unrecorded(pod, u.template, u.options).Len() == 0 {
 		return nil
 	}
 	ch, _, _ := u.forPod(pod, before)
@@ -192,7 +192,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 		s = s.union(newScope())
 		s.addEverything(u.template)
 	}
-	if lost := before.unrecorded(pod, u.template); u.options.Resize && lost.Len() > 0 {
+	if lost := before.unrecorded(pod, u.template, u.options); u.options.Resize && lost.Len() > 0 {
 		s.resources = s.resources.Union(lost)
 	}
 	ch := newChanges()
