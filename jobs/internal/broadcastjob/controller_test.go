@@ -274,7 +274,12 @@ func TestADeletedPodHasNotFailed(t *testing.T) {
 		})
 	}
 	counts(2)
-	pod := &podsOf(t.Context(), t, c, job)[""][0]
+	var pod *corev1.Pod // the other one is bound by then
+	await.Until(t, func(collect *assert.CollectT) {
+		pending := podsOf(t.Context(), collect, c, job)[""]
+		require.Len(collect, pending, 1)
+		pod = &pending[0]
+	})
 	require.NoError(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: mute.Name}}))
 	require.NoError(t, c.Delete(t.Context(), pod))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
