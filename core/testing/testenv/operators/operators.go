@@ -23,6 +23,7 @@ func Start(t testing.TB, env *testenv.Environment, operator manager.Operator, fl
 	operator.Webhooks = nil
 	flags = append([]string{
 		"--metrics-addr=0", "--health-probe-addr=127.0.0.1:0", "--enable-pprof=false", "--leader-election-namespace=default",
+		"--leader-election-lease-duration=2m", "--leader-election-renew-deadline=80s", "--leader-election-retry-period=1s",
 	}, flags...)
 	options, err := manager.ReadOptions(operator, flags, func(string) string { return "" })
 	require.NoError(t, err)
