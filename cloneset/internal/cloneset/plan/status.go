@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,10 +33,23 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus 
 		status.CurrentRevision = status.UpdateRevision
 	}
 	now := metav1.NewTime(s.Now)
-	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation {
+	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation || !reported(status.Conditions, done) {
 		status.Conditions = p.nextConditions(status, todo, done, now)
 	}
 	return status
+}
+
+// reported reports whether the conditions show the failures. They do not if an action is refused whose earlier tries met
+// only conflicts, or if it was refused before an edit that ended the report of it.
+func reported(list []workload.Condition, done action.Failures) bool {
+	shows := func(conditionType, failure string) bool {
+		c := conditions.Get(list, conditionType)
+		return failure == "" || c != nil && strings.HasPrefix(c.Message, failure)
+	}
+	if done.ScaleError == "" && done.UpdateError == "" {
+		return shows(conditions.Ready, done.Budget)
+	}
+	return shows(v1beta1.CloneSetFailedScale, done.ScaleError) && shows(v1beta1.CloneSetFailedUpdate, done.UpdateError)
 }
 
 func (p *pass) countInto(status *v1beta1.CloneSetStatus) {

@@ -117,17 +117,38 @@ func TestTurnsOfACrashLoopDoNotShow(t *testing.T) {
 }
 
 // A pass that only tries again what is refused, in vain, says what the passes say in which it waits: it counts on what
-// it tries. An edit is answered all the same.
+// it tries. An edit is answered all the same, and a refusal that the conditions do not report yet.
 func TestTriesInVainLeaveTheConditions(t *testing.T) {
-	w := given(t, 2).updated(1, unready)
-	w.set.Status.Conditions = []workload.Condition{{Type: "Ready", Status: corev1.ConditionFalse, Message: "as it was"}}
-	w.set.Status.ObservedGeneration = w.set.Generation
-	status := func(done action.Failures) []workload.Condition {
-		s := w.snapshot()
-		return Status(s, Compute(s), done).Conditions
+	failed := func(conditionType string) []workload.Condition {
+		return []workload.Condition{
+			{Type: "Ready", Status: corev1.ConditionFalse, Message: "too large; web-0 is not ready"},
+			{Type: conditionType, Status: corev1.ConditionTrue, Message: "too large"},
+		}
 	}
-	assert.Equal(t, w.set.Status.Conditions, status(action.Failures{NoProgress: true}))
-	assert.NotEqual(t, w.set.Status.Conditions, status(action.Failures{}))
-	w.set.Generation++
-	assert.NotEqual(t, w.set.Status.Conditions, status(action.Failures{NoProgress: true}))
+	waits := []workload.Condition{{Type: "Ready", Status: corev1.ConditionFalse, Message: "waits for others"}}
+	for name, tt := range map[string]struct {
+		before     []workload.Condition
+		done       action.Failures
+		generation int64
+		stay       bool
+	}{
+		"a try":                        {before: waits},
+		"nothing to report":            {before: waits, done: action.Failures{NoProgress: true}, stay: true},
+		"an edit":                      {before: waits, done: action.Failures{NoProgress: true}, generation: 1},
+		"an update that is reported":   {before: failed(v1beta1.CloneSetFailedUpdate), done: action.Failures{NoProgress: true, UpdateError: "too large"}, stay: true},
+		"an update after conflicts":    {before: waits, done: action.Failures{NoProgress: true, UpdateError: "too large"}},
+		"an update for another reason": {before: failed(v1beta1.CloneSetFailedUpdate), done: action.Failures{NoProgress: true, UpdateError: "no quota"}},
+		"a creation that is reported":  {before: failed(v1beta1.CloneSetFailedScale), done: action.Failures{NoProgress: true, ScaleError: "too large"}, stay: true},
+		"a creation that is not":       {before: waits, done: action.Failures{NoProgress: true, ScaleError: "too large"}},
+		"a budget that is reported":    {before: failed(v1beta1.CloneSetFailedScale), done: action.Failures{NoProgress: true, Budget: "too large"}, stay: true},
+		"a budget that is not":         {before: waits, done: action.Failures{NoProgress: true, Budget: "too large"}},
+	} {
+		w := given(t, 2).updated(1, unready)
+		w.set.Status.Conditions = tt.before
+		w.set.Status.ObservedGeneration = w.set.Generation
+		w.set.Generation += tt.generation
+		s := w.snapshot()
+		after := Status(s, Compute(s), tt.done).Conditions
+		assert.Equal(t, tt.stay, assert.ObjectsAreEqual(tt.before, after), "%s: %v", name, after)
+	}
 }
