@@ -68,6 +68,8 @@ type Refusal struct {
 	Transient bool
 	// Version is then the resourceVersion that the plan was made from; another one is tried at once. Empty means any.
 	Version string
+	// Revision is the Action's, as it was refused last.
+	Revision string
 	// MayHaveSucceeded is true if its first write may have been done: that write is sent as a dry run, too.
 	MayHaveSucceeded bool
 	// ByBudget is true if a disruption budget has refused last, before a pod had left service.
@@ -128,6 +130,13 @@ func Report(o Object, known Refusals, now time.Time) Plan {
 func (p *Plan) WasRefused(a *Action) bool {
 	_, refused := p.Refusals[a.Purpose()].Targets[a.Target()]
 	return refused
+}
+
+// WasRefusedFor reports whether this very action was refused before for its revision: one for another revision may do
+// something else.
+func (p *Plan) WasRefusedFor(a *Action) bool {
+	r, refused := p.Refusals[a.Purpose()].Targets[a.Target()]
+	return refused && r.Revision == a.Revision
 }
 
 // Transient reports whether the action has met nothing but conflicts so far: it keeps its place.

@@ -162,9 +162,9 @@ func (r *purposeState) target(a *action.Action) *target {
 
 // RecordSuccess records that the server took the action. Other refused actions of that purpose, or on that object for
 // another purpose, wait as if they were alone: the refusals may have ended. A refused update in place of that pod to
-// another revision is forgotten, because it is not wanted any more. It is remembered if the update that the
-// server took changes labels alone: the server may refuse the spec of the next update, too, which is therefore tried by
-// a dry run first.
+// another revision is forgotten, because it is not wanted any more. It is remembered, without its pause, if the update
+// that the server took has changed no spec yet: the server may refuse the spec of the next update, too, which is
+// therefore tried by a dry run first.
 func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,6 +188,8 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 			t.endTurns(r.streak)
 		case a.WritesSpec():
 			w.forget(purpose, a.Target())
+		default:
+			t.until = t.tried
 		}
 	}
 }
@@ -315,7 +317,7 @@ func (r *purposeState) view(now time.Time) action.RefusedPurpose {
 	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, OnlyByBudget: true, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
 		v.OnlyByBudget = v.OnlyByBudget && t.byBudget
-		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, MayHaveSucceeded: t.unclear, Version: t.version, ByBudget: t.byBudget, NodeTooSmall: t.tooSmall}
+		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Revision: t.revision, MayHaveSucceeded: t.unclear, Version: t.version, ByBudget: t.byBudget, NodeTooSmall: t.tooSmall}
 	}
 	v.Told, v.StillWanted = r.told(now)
 	return v

@@ -274,6 +274,12 @@ func TestTheNextUpdateForgetsWhatWasRefusedToTheOneBefore(t *testing.T) {
 		m.RecordSuccess(web, &begins)
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
 		assert.Equal(t, tt.stillKnown, p.WasRefused(&next), name)
+		assert.Equal(t, tt.stillKnown, p.WasRefusedFor(&next), name)
+		onward := next
+		onward.Revision = "new"
+		assert.False(t, p.WasRefusedFor(&onward), name)
+		pauses := p.Refusals[next.Purpose()].Targets[next.Target()].Until.After(start)
+		assert.Equal(t, tt.revision == "old", pauses, "%s: only a refusal of the same update keeps its pause", name)
 		assert.True(t, p.WasRefused(&other))
 	}
 }

@@ -89,13 +89,14 @@ func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress in
 }
 
 // awaits reports whether the next containers of the pod have to wait because they, or the like of them, were refused;
-// back takes the pod into service for that time, where it is out of it and can come back.
+// back takes the pod into service for that time, where it is out of it and can come back. If only the like of them was
+// refused, to the pod for another revision or to another pod, they may be accepted.
 func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.Action, waits bool) {
-	refused := w.Plan.WasRefused(next)
+	refused := w.Plan.WasRefusedFor(next)
 	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > maxWaitOutOfService {
 		back = w.returnToService(o)
 	}
-	return back, back != nil || refused && w.Plan.Defers(next)
+	return back, back != nil || w.Plan.WasRefused(next) && w.Plan.Defers(next)
 }
 
 // maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses that to

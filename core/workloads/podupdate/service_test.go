@@ -117,12 +117,17 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 			next := g.Refresh(out, true).Action
 			require.NotNil(t, next)
 			require.Equal(t, action.UpdateInPlace, next.Verb)
-			refuse := func() {
+			refuse := func(revision string) {
 				g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
-					Probing: true, Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{next.Target(): {}},
+					Probing: true, Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{next.Target(): {Revision: revision}},
 				}}}
 			}
-			refuse()
+			refuse("of-before")
+			onward := g.Refresh(out, true).Action
+			require.NotNil(t, onward)
+			assert.Equal(t, next.Purpose(), onward.Purpose(), "the server has not seen the containers of this revision")
+
+			refuse(next.Revision)
 			back := g.Refresh(out, true).Action
 			require.NotNil(t, back)
 			assert.Equal(t, "Serve", back.Reason)
@@ -132,7 +137,7 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 				podstate.Condition(serving, condition).Status, podstate.Condition(serving, condition).Reason = corev1.ConditionTrue, ""
 			}
 			podstate.Condition(serving, corev1.PodReady).LastTransitionTime = metav1.NewTime(g.Now)
-			refuse()
+			refuse(next.Revision)
 			again := g.Refresh(podstate.Of(serving, g.Now, 0), true).Action
 			require.NotNil(t, again)
 			assert.Equal(t, next.Purpose(), again.Purpose())
