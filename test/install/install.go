@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/flotilla-project/flotilla/test/cluster"
 	"github.com/flotilla-project/flotilla/test/images"
@@ -40,6 +42,8 @@ type Target struct {
 	Named bool
 	// Platforms are those of the nodes, such as "linux/amd64".
 	Platforms []string
+	// Components are folders of components, such as "spread/config/required". Each is part of its feature's manifests.
+	Components []string
 	// Label is a label of all objects that are installed, as NAME=VALUE; empty for none.
 	Label string
 }
@@ -88,7 +92,9 @@ func (t Target) Feature(ctx context.Context, feature string, out io.Writer) erro
 	if t.Named {
 		registry = t.Registry
 	}
-	manifests, err := ManifestsFrom(registry, feature, built...)
+	others := func(component string) bool { return !strings.HasPrefix(component, feature+"/") }
+	components := slices.DeleteFunc(slices.Clone(t.Components), others)
+	manifests, err := manifestsWith(components, registry, feature, built)
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,20 @@ func Manifests(feature string, built ...images.Image) ([]byte, error) {
 // ManifestsFrom renders like Manifests, with images from a registry, which may have a path: ghcr.io/someone. The references of
 // the images may begin with it.
 func ManifestsFrom(registry, feature string, built ...images.Image) ([]byte, error) {
+	return manifestsWith(nil, registry, feature, built)
+}
+
+// manifestsWith renders like ManifestsFrom, with components that are named by their folders, such as "spread/config/required".
+func manifestsWith(components []string, registry, feature string, built []images.Image) ([]byte, error) {
 	pins, err := pin(registry, built)
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := Render("", "resources: [../kustomize/overlays/"+feature+"]\n"+pins)
+	var with strings.Builder
+	for _, c := range components {
+		fmt.Fprintf(&with, "- ../%s\n", c)
+	}
+	manifests, err := Render("", "resources: [../kustomize/overlays/"+feature+"]\ncomponents:\n"+with.String()+pins)
 	if err != nil {
 		return nil, fmt.Errorf("render overlay %s: %w", feature, err)
 	}

@@ -33,6 +33,8 @@ type Suite struct {
 	// Beside are features that the stories also need, installed after the others. The permissions of their accounts are
 	// checked in their own suites.
 	Beside []string
+	// Components are folders of components that the features are installed with, such as "spread/config/required".
+	Components []string
 	// Schemes know the kinds of the stories, besides those of client-go.
 	Schemes []func(*runtime.Scheme) error
 	// Kinds are shown when a story fails, as kubectl names them, besides pods and events.
@@ -95,11 +97,13 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 	if err != nil {
 		return fmt.Errorf("attach to the cluster: %w", err)
 	}
-	if err := install.Apps(ctx, c, os.Stdout); err != nil {
+	target := install.Local(c)
+	target.Components = s.Components
+	if err := target.Apps(ctx, os.Stdout); err != nil {
 		return err
 	}
 	for _, feature := range slices.Concat(s.Features, s.Beside) {
-		if err := install.Feature(ctx, c, feature, os.Stdout); err != nil {
+		if err := target.Feature(ctx, feature, os.Stdout); err != nil {
 			return err
 		}
 	}
@@ -113,7 +117,7 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	*w = World{Client: api, Cluster: c, suite: s}
+	*w = World{Client: patient(api), Cluster: c, suite: s}
 	w.token, err = w.newReader(ctx)
 	w.began = time.Now()
 	return err

@@ -24,6 +24,7 @@ import (
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/install"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -177,12 +178,18 @@ func settlesWith(t *testing.T, spread *v1beta1.WorkloadSpread, want map[string]i
 	})
 }
 
-// losesPlaces reports whether an event tells of a place whose pod has not appeared. One event may stand for several places.
+// losesPlaces reports whether places may have been taken for pods that did not appear: an event says so, for one place or
+// several, or a creation has failed, or an operator has started again, which is the end of the requests that it had begun.
 func losesPlaces(t *testing.T, namespace string) bool {
 	t.Helper()
 	var events corev1.EventList
-	require.NoError(t, world.Client.List(t.Context(), &events, client.InNamespace(namespace), client.MatchingFields{"reason": "CreatePodFailed"}))
-	return len(events.Items) > 0
+	require.NoError(t, world.Client.List(t.Context(), &events, client.InNamespace(namespace)))
+	if slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == "CreatePodFailed" || e.Reason == "FailedCreate" }) {
+		return true
+	}
+	return slices.ContainsFunc(world.Pods(t, install.Namespace), func(operator corev1.Pod) bool {
+		return slices.ContainsFunc(operator.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 })
+	})
 }
 
 // surplus returns a pod of which there is one too many while as many as wanted are ready, nil for none.

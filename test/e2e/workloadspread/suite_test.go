@@ -17,10 +17,12 @@ func TestMain(m *testing.M) {
 	world.Run(m, story.Suite{
 		Features: []string{"spread"},
 		Beside:   []string{"cloneset"},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme},
-		Roles:    []string{gameServers},
-		Kinds:    []string{"workloadspreads", "clonesets", "deployments", "statefulsets.apps", "jobs", "replicasets"},
-		Spare:    spare(),
+		// A busy machine may not ask the webhook in time. Without the component a pod would be created without a subset then.
+		Components: []string{"spread/config/required"},
+		Schemes:    []func(*runtime.Scheme) error{v1beta1.AddToScheme, clonesets.AddToScheme},
+		Roles:      []string{gameServers},
+		Kinds:      []string{"workloadspreads", "clonesets", "deployments", "statefulsets.apps", "jobs", "replicasets"},
+		Spare:      spare(),
 	})
 }
 

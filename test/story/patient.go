@@ -1,0 +1,48 @@
+package story
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// patient returns a client that writes again, for as long as Patience, while the API server cannot ask a webhook. On a
+// busy machine an operator does not answer in time, or loses its Lease and starts again. The server has stored nothing
+// then.
+func patient(c client.WithWatch) client.WithWatch {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			return again(ctx, func() error { return c.Create(ctx, o, options...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.UpdateOption) error {
+			return again(ctx, func() error { return c.Update(ctx, o, options...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return again(ctx, func() error { return c.Patch(ctx, o, patch, options...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			return again(ctx, func() error { return c.Delete(ctx, o, options...) })
+		},
+	})
+}
+
+// again repeats the write until the API server can ask its webhooks.
+func again(ctx context.Context, write func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	for {
+		err := write()
+		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(interval):
+		}
+	}
+}
