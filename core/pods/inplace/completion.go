@@ -28,8 +28,9 @@ import (
 //     the wanted spec's hash on it: it is the wanted one;
 //  4. another one is shown with the old image ID under another name: either two names of one image, or the old
 //     container has crashed and was restarted just before the kubelet saw the change. The latter is replaced at once,
-//     so that a container that still runs after settleTime is the former. One that crashes is given unsureTime. One
-//     that is down otherwise waits for its wanted image, however long that cannot be pulled.
+//     so that a container that is ready after settleTime is the former. One that is not ready is given unsureTime: it
+//     may crash again, and its status stays as it is if its node fails before the kubelet replaces it. One that is down
+//     and does not crash waits for its wanted image, however long that cannot be pulled.
 //
 // Of a native sidecar that runs nothing is concluded before it has passed its startup probe either: the kubelet does not
 // look at its image until then, and may still replace it, or keep it if the image changes back.
@@ -189,7 +190,7 @@ func otherImage(recorded, shown string) bool {
 // awaitProof is the wait of rule 4, nil when it is over.
 func (s *State) awaitProof(spec *corev1.Container, status *corev1.ContainerStatus, sure bool, now time.Time) *Progress {
 	wait := unsureTime
-	if sure && status.State.Running != nil {
+	if sure && status.Ready {
 		wait = settleTime
 	}
 	left := s.writtenAt(spec.Name).Add(wait).Sub(now)
