@@ -189,7 +189,7 @@ func (w *World) CheckInPlace() {
 			}
 			maps.Copy(changed[pod.UID], names)
 			w.checkImages(old, pod, names)
-			out.stops(w, old)
+			out.stops(w, old, pod)
 		}
 		if isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
 			w.checkRenewed(pod, changed[pod.UID])

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -63,7 +66,7 @@ func (o *outOfService) isAnswer(w *World, e Event, pod *corev1.Pod) bool {
 
 // stops requires of a write that stops a container of the pod that its kubelet has reported it not ready for the whole of
 // its grace period. A kubelet that is silent for two minutes is not waited for.
-func (o *outOfService) stops(w *World, old *corev1.Pod) {
+func (o *outOfService) stops(w *World, old, pod *corev1.Pod) {
 	gate := podstate.Condition(old, contract.InPlaceUpdateReady)
 	if gate == nil || w.now.Sub(gate.LastTransitionTime.Time) >= 2*time.Minute {
 		return
@@ -73,13 +76,47 @@ func (o *outOfService) stops(w *World, old *corev1.Pod) {
 		return
 	}
 	since, out := o.since[old.UID]
-	grace := time.Duration(planned.GraceSeconds) * time.Second
+	grace := w.gracePeriod(planned, pod)
 	switch {
 	case !out && isTrue(old, corev1.PodReady):
 		w.Violate("a container of pod %s is stopped while its kubelet reports it ready", old.Name)
 	case out && w.now.Sub(since) < grace-time.Second: // moments are written down in whole seconds
 		w.Violate("a container of pod %s is stopped %s after the pod is not ready, its grace period is %s", old.Name, w.now.Sub(since), grace)
 	}
+}
+
+// gracePeriod is how long the pod is not ready before a write stops one of its containers. An update that begins with the
+// write follows its workload, as the operator has last seen it, and not the plan of an earlier update, which it drops.
+func (w *World) gracePeriod(planned inplace.Grace, pod *corev1.Pod) time.Duration {
+	seconds := int64(planned.GraceSeconds)
+	if planned.Revision != "" && podstate.ShortHash(pod.Labels[contract.RevisionLabel]) != podstate.ShortHash(planned.Revision) {
+		seconds = w.gracePeriodSeconds(pod)
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// gracePeriodSeconds is the field of the pod's workload in the operator's last view; 0 where the workload has none.
+func (w *World) gracePeriodSeconds(pod *corev1.Pod) int64 {
+	ref := metav1.GetControllerOf(pod)
+	if ref == nil {
+		return 0
+	}
+	seen := w.View(func(kind string) int {
+		if n, looked := w.seen[kind]; looked {
+			return len(w.tables[kind].events) - n
+		}
+		return 0
+	})
+	workload := seen.stored(ref.Kind, types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name})
+	if workload == nil {
+		return 0
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
+	if err != nil {
+		return 0
+	}
+	seconds, _, _ := unstructured.NestedInt64(fields, "spec", "updateStrategy", "rollingUpdate", "inPlaceUpdateStrategy", "gracePeriodSeconds")
+	return seconds
 }
 
 func isFalse(pod *corev1.Pod, t corev1.PodConditionType) bool {
