@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -14,11 +15,19 @@ import (
 )
 
 const (
-	// ownersCheck is when claims are looked at again that are getting other owners.
-	ownersCheck = time.Second
+	// writtenCheck is when claims are looked at again that were written for pods that wait for them.
+	writtenCheck = time.Second
 	// goneCheck is when claims are looked at again that are on their way out, should no event report their end.
 	goneCheck = 10 * time.Second
 )
+
+// checkWrittenClaims has claims that pods wait for looked at again soon after this pass has written them. Claims that it
+// does not write, because the server has refused them or what comes before them, wait for the end of that pause.
+func (p *pass) checkWrittenClaims() {
+	if p.claimsFirst && slices.ContainsFunc(p.plan.Steps, func(s action.Step) bool { return s.Name == stepClaims }) {
+		p.plan.RequeueWithin(writtenCheck)
+	}
+}
 
 // claimName is the name of the claim that a pod has from a template.
 func claimName(template *corev1.PersistentVolumeClaim, pod string) string {

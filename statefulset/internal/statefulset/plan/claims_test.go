@@ -112,18 +112,27 @@ func TestAPodThatIsLostKeepsItsClaim(t *testing.T) {
 	assert.Equal(t, uid, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID)
 }
 
-// While the server refuses owners to the claim of a pod that is to go, no pass looks in vain each second.
-func TestClaimsThatAreRefusedOwnersAreLookedAtWhenTheyMayBeTried(t *testing.T) {
-	w := given(t, 0, claimed("data"), retention("Retain", "Delete")).updated(at(0))
-	s := w.snapshot()
-	todo := Compute(s)
-	require.Len(t, todo.Steps, 1)
-	assert.Equal(t, ownersCheck, todo.RequeueAfter)
-	a := todo.Steps[0].Actions[0]
-	s.Refusals = action.Refusals{a.Purpose(): {
-		Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{a.Target(): {Until: now.Add(20 * time.Second)}},
-	}}
-	assert.Equal(t, 20*time.Second, Compute(s).RequeueAfter)
+// While the server refuses to write the claims that a pod waits for, or the revision, which is written before them, no
+// pass looks in vain each second.
+func TestClaimsThatPodsWaitForAreLookedAtWhenTheyMayBeTried(t *testing.T) {
+	for name, w := range map[string]*world{
+		"of a pod that is to go":    given(t, 0, claimed("data"), retention("Retain", "Delete")).updated(at(0)),
+		"of a pod that is to come":  given(t, 1, claimed("data")).claim("data-web-0", ownedBy(plainRef("v1", "Pod", "web-0", "former"))),
+		"of a pod that is replaced": resizing(t, 1).claim("data-web-0", sized("2Gi", "1Gi", corev1.PersistentVolumeClaimFileSystemResizePending)).updated(at(0)),
+	} {
+		w.unsaved = true
+		s := w.snapshot()
+		todo := Compute(s)
+		require.Equal(t, []string{stepRevision, stepClaims}, []string{todo.Steps[0].Name, todo.Steps[1].Name}, name)
+		assert.Equal(t, writtenCheck, todo.RequeueAfter, name)
+		for _, step := range todo.Steps {
+			a := step.Actions[0]
+			s.Refusals = action.Refusals{a.Purpose(): {
+				Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{a.Target(): {Until: now.Add(20 * time.Second)}},
+			}}
+			assert.Equal(t, 20*time.Second, Compute(s).RequeueAfter, "claims %s, %s refused", name, step.Name)
+		}
+	}
 }
 
 // 3 replicas without 0 and 2-5, whenScaled Delete: claims for 1, 6 and 7; after scaling to 1 for 1 only.

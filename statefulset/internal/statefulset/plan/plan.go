@@ -64,6 +64,7 @@ func Compute(s Snapshot) Plan {
 	for _, think := range rules() {
 		think(p)
 	}
+	p.checkWrittenClaims()
 	for i := range p.pods {
 		p.plan.RequeueWithin(p.pods[i].AvailableIn)
 	}
@@ -119,20 +120,21 @@ type slot struct {
 // pass is the working state of one computation.
 type pass struct {
 	Snapshot
-	plan       Plan
-	numbers    numbers
-	workload   podupdate.Workload
-	pods       []pod           // members, ascending
-	nonMembers []*corev1.Pod   // owned, and no members
-	slots      []slot          // live ordinals, ascending, but for missing ones beyond maxEmpty
-	live       ordinals.Live   // the ordinals that run; not known with an invalid spec
-	missing    int             // live ordinals without a pod
-	condemned  []*pod          // descending
-	targets    []*pod          // the range of the update, in its order
-	claimless  []claimless     // missing pods for which a claim is missing that nothing makes
-	notUpdated int             // live pods not at the update revision, planned ones included; -1 before it is asked for
-	resizes    []action.Action // claims to grow
-	retentions []action.Action // claims to take from former pods
+	plan        Plan
+	numbers     numbers
+	workload    podupdate.Workload
+	pods        []pod           // members, ascending
+	nonMembers  []*corev1.Pod   // owned, and no members
+	slots       []slot          // live ordinals, ascending, but for missing ones beyond maxEmpty
+	live        ordinals.Live   // the ordinals that run; not known with an invalid spec
+	missing     int             // live ordinals without a pod
+	condemned   []*pod          // descending
+	targets     []*pod          // the range of the update, in its order
+	claimless   []claimless     // missing pods for which a claim is missing that nothing makes
+	notUpdated  int             // live pods not at the update revision, planned ones included; -1 before it is asked for
+	resizes     []action.Action // claims to grow
+	retentions  []action.Action // claims to take from former pods
+	claimsFirst bool            // pods wait until their claims are written
 }
 
 func newPass(s Snapshot) *pass {

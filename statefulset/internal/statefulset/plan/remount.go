@@ -23,7 +23,7 @@ func remountOf(claim *corev1.PersistentVolumeClaim) (pod types.UID, size string)
 
 // markForRemount writes on claims of the pod that await a mount that it is replaced for their sake.
 func (p *pass) markForRemount(o *pod) {
-	p.plan.RequeueWithin(ownersCheck)
+	p.claimsFirst = true
 	for _, claim := range o.claims.unmarked {
 		size := requested(claim)
 		p.resizes = append(p.resizes, action.Action{

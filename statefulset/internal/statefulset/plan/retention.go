@@ -198,19 +198,9 @@ func formerPods(claim *corev1.PersistentVolumeClaim, pod string) []types.UID {
 // pod is created by the next pass, unless the collector was faster.
 func (p *pass) retainClaim(claim *corev1.PersistentVolumeClaim, pod string) {
 	a := writeOwners(claim, ownership.ReferencesPatch(formerPods(claim, pod)), "it is retained")
-	p.checkOwnersAfter(a)
+	p.claimsFirst = true
 	p.plan.Wait(WaitClaims, claim.Name, "the owner reference to the deleted pod is removed from the PVC before pod %s is created", pod)
 	p.retentions = append(p.retentions, a)
-}
-
-// checkOwnersAfter has claims looked at again that the actions give other owners: soon, or once all of them may be
-// tried that the server has refused.
-func (p *pass) checkOwnersAfter(actions ...action.Action) {
-	after := ownersCheck
-	for i := range actions {
-		after = max(after, p.plan.Pause(&actions[i]))
-	}
-	p.plan.RequeueWithin(after)
 }
 
 func isRefTo(ref *metav1.OwnerReference, kind, group, name string) bool {

@@ -167,7 +167,7 @@ func (p *pass) deleteParallel() {
 // deleteCondemned removes a condemned pod, after its claims have got the owners with which they stay or go.
 func (p *pass) deleteCondemned(step *action.Step, o *pod) {
 	if patches := p.correctOwners(o); len(patches) > 0 {
-		p.checkOwnersAfter(patches...)
+		p.claimsFirst = true
 		p.plan.Wait(WaitClaims, o.Pod.Name, "the owner references of its PVCs are set first, then the pod is deleted")
 		return
 	}
