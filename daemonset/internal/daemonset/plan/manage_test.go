@@ -83,6 +83,7 @@ func TestOfSeveralPodsOneStays(t *testing.T) {
 		{"while paused its successor stays, though its template is the former one", given(t, 1, maxSurge("1"), pausing(true)).old("n1", gen.SpecifiedDelete()).old("n1", down), nil},
 		{"and takes its place", given(t, 1, maxSurge("1"), pausing(true)).old("n1", gen.SpecifiedDelete()).old("n1"), []string{"web-n1-0"}},
 		{"out of reach, too", given(t, 1, maxSurge("1"), partition("1")).old("n1", gen.SpecifiedDelete()).old("n1", down), nil},
+		{"and where the update leaves its node out", given(t, 3, reverting, maxSurge("1"), partition("1")).updated("n1 n3").old("n2", gen.SpecifiedDelete()).old("n2", down), nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, c.given.deleted()) })

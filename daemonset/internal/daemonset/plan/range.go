@@ -92,30 +92,25 @@ func (p *pass) takesPart(l *place) bool {
 type stage int
 
 const (
-	isOld      stage = iota
-	isUpdating       // no pod, or an old one in PreparingDelete
-	isUpdated        // a new pod, or pods too many
+	isOld      stage = iota // an old pod that is not in PreparingDelete
+	isUpdating              // no pod, or old ones in PreparingDelete only
+	isUpdated               // a new pod
 )
 
+// stage goes by the revision of the pods and not by their number: in a surge the successor of an old pod is old, too,
+// where the update does not reach the node. It must not bring the node into the update, in place of another one.
 func (l *place) stage() stage {
-	updated, old, preparing := 0, 0, false
+	found := isUpdating
 	for _, o := range l.pods {
 		switch {
 		case o.Terminating || o.foreign:
 		case o.updated:
-			updated++
-		default:
-			old++
-			preparing = preparing || o.deleting
+			return isUpdated
+		case !o.deleting:
+			found = isOld
 		}
 	}
-	switch {
-	case updated > 0 || old > 1:
-		return isUpdated
-	case old == 0 || preparing:
-		return isUpdating
-	}
-	return isOld
+	return found
 }
 
 // target is the revision of new pods on the node: the update revision, but on nodes out of range the former one if

@@ -42,6 +42,8 @@ func TestNodesThatTakePart(t *testing.T) {
 		{"nodes that are gone do not", given(t, 2).gone("n2").old("n1 n2"), "n1"},
 		{"nodes that must not run it do", given(t, 2).node("n2", tainted(corev1.TaintEffectNoExecute)).old("n1 n2"), "n2 n1"},
 		{"reverting, what leaves the selector leaves the update", given(t, 3, reverting, onNodes("n1")).updated("n1 n2").old("n3"), "n1"},
+		{"two old pods are no update", given(t, 3, reverting, maxSurge("1"), partition("1")).updated("n1 n3").old("n2", gen.SpecifiedDelete()).old("n2", down), "n3 n1"},
+		{"nor is one that goes and its old successor", given(t, 2, reverting, maxSurge("1"), partition("1"), hooked).old("n1", gen.SpecifiedDelete(), preparing, hookOn).old("n1 n2"), "n2"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
