@@ -156,6 +156,7 @@ func (w World) ScaleOperator(t *testing.T, feature string, replicas int32) {
 	t.Helper()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: feature + "-manager", Namespace: install.Namespace}}
 	ctx := context.WithoutCancel(t.Context()) // also at the end of a test
+	w.away.Store(replicas == 0)
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	require.NoError(t, w.Client.Patch(ctx, deployment, patch))
 	pods := &corev1.PodList{}

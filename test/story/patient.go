@@ -3,6 +3,7 @@ package story
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,8 +13,9 @@ import (
 
 // patient returns a client that writes again, for as long as Patience, while the API server cannot ask a webhook. On a
 // busy machine an operator does not answer in time, or loses its Lease and starts again. The server has stored nothing
-// then.
-func patient(c client.WithWatch) client.WithWatch {
+// then. While away, because a story has stopped an operator, it writes once.
+func patient(c client.WithWatch, away *atomic.Bool) client.WithWatch {
+	again := func(ctx context.Context, write func() error) error { return again(ctx, away, write) }
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			return again(ctx, func() error { return c.Create(ctx, o, options...) })
@@ -30,13 +32,13 @@ func patient(c client.WithWatch) client.WithWatch {
 	})
 }
 
-// again repeats the write until the API server can ask its webhooks.
-func again(ctx context.Context, write func() error) error {
+// again repeats the write until the API server can ask its webhooks, or at once gives up while they are away.
+func again(ctx context.Context, away *atomic.Bool, write func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	for {
 		err := write()
-		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
+		if away.Load() || !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
 			return err
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,8 +55,9 @@ type World struct {
 	Cluster *cluster.Cluster
 
 	suite Suite
-	began time.Time // of the stories
-	token string    // of somebody who may read metrics
+	away  *atomic.Bool // whether a story has stopped an operator
+	began time.Time    // of the stories
+	token string       // of somebody who may read metrics
 }
 
 // Run installs the suite's features on the running cluster, runs the tests of the package and ends the process. Without
@@ -117,7 +119,8 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	*w = World{Client: patient(api), Cluster: c, suite: s}
+	away := &atomic.Bool{}
+	*w = World{Client: patient(api, away), Cluster: c, suite: s, away: away}
 	w.token, err = w.newReader(ctx)
 	w.began = time.Now()
 	return err
