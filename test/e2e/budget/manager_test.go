@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -53,7 +54,7 @@ func managers(ctx context.Context) ([]corev1.Pod, error) {
 }
 
 // asking evicts and deletes the pods of the namespace again and again, as dry runs, until the returned function is called. It
-// allows no answer but those of a budget: a client that drains goes on after these alone.
+// allows no answer but those of a manager: a client that drains goes on after these alone.
 func asking(t *testing.T, namespace string) (end func() (refused int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -72,8 +73,8 @@ func asking(t *testing.T, namespace string) (end func() (refused int)) {
 				if ctx.Err() != nil || apierrors.IsNotFound(evicted) || apierrors.IsNotFound(deleted) {
 					continue
 				}
-				assert.True(t, evicted == nil || apierrors.IsTooManyRequests(evicted), "eviction of %s: %v", o.Name, evicted)
-				assert.True(t, deleted == nil || apierrors.IsForbidden(deleted), "deletion of %s: %v", o.Name, deleted)
+				assert.True(t, evicted == nil || apierrors.IsTooManyRequests(evicted) || isBusy(evicted), "eviction of %s: %v", o.Name, evicted)
+				assert.True(t, deleted == nil || apierrors.IsForbidden(deleted) || isBusy(deleted), "deletion of %s: %v", o.Name, deleted)
 				if evicted != nil {
 					refused++
 				}
@@ -85,6 +86,11 @@ func asking(t *testing.T, namespace string) (end func() (refused int)) {
 		all.Wait()
 		return refused
 	}
+}
+
+// isBusy reports whether a manager has refused because the API server did not answer it in time, as on a busy machine.
+func isBusy(err error) bool {
+	return strings.Contains(err.Error(), "denied the request") && strings.Contains(err.Error(), "context deadline exceeded")
 }
 
 // A resize in place asks nobody, and lets no pod go afterwards.
