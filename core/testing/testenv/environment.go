@@ -163,7 +163,11 @@ func (e *Environment) prepare(o Options) error {
 		WebhookInstallOptions: o.Webhooks,
 		Scheme:                e.Scheme,
 	}
-	e.envtest.WebhookInstallOptions.MaxTime = await.Limit
+	hooks := &e.envtest.WebhookInstallOptions
+	hooks.MaxTime, hooks.LocalServingHost = await.Limit, "127.0.0.1"
+	if hooks.LocalServingPort, err = freePort(ctx, hooks.LocalServingHost); err != nil {
+		return err
+	}
 	if _, err := e.envtest.Start(); err != nil {
 		return err
 	}
