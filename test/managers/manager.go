@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/testing/ports"
+
 	"github.com/flotilla-project/flotilla/test/cluster"
 	"github.com/flotilla-project/flotilla/test/images"
 	"github.com/flotilla-project/flotilla/test/install"
@@ -73,13 +75,13 @@ func Install(ctx context.Context, o Options) (*Manager, error) {
 			return nil, fmt.Errorf("build the manager of %s: %w", o.Feature, err)
 		}
 	}
-	ports, err := freePorts(ctx, 3)
+	free, err := ports.Free(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
 	o.Log = cmp.Or(o.Log, filepath.Join(o.Folder, o.Feature+".log"))
 	m := &Manager{Options: o}
-	if m.Objects, err = manifests(o.Root, o.Feature, ports[0]); err != nil {
+	if m.Objects, err = manifests(o.Root, o.Feature, free[0]); err != nil {
 		return nil, err
 	}
 	if err := apply(ctx, o.Client, m.Objects); err != nil {
@@ -89,15 +91,15 @@ func Install(ctx context.Context, o Options) (*Manager, error) {
 	if err := m.writeKubeconfig(ctx, kubeconfig); err != nil {
 		return nil, fmt.Errorf("give %s an account: %w", o.Feature, err)
 	}
-	health, metrics := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[1])), net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[2]))
+	health, metrics := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1])), net.JoinHostPort("127.0.0.1", strconv.Itoa(free[2]))
 	m.health, m.Metrics = "http://"+health+"/readyz", "http://"+metrics+"/metrics"
 	m.arguments = append([]string{
 		"--kubeconfig=" + kubeconfig, "--metrics-addr=" + metrics, "--metrics-secure=false", "--health-probe-addr=" + health,
 		"--enable-pprof=false",
 	}, o.Arguments...)
 	m.env = []string{
-		"POD_NAMESPACE=" + install.Namespace, "WEBHOOK_HOST=" + net.JoinHostPort("localhost", strconv.Itoa(ports[0])),
-		"WEBHOOK_PORT=" + strconv.Itoa(ports[0]),
+		"POD_NAMESPACE=" + install.Namespace, "WEBHOOK_HOST=" + net.JoinHostPort("localhost", strconv.Itoa(free[0])),
+		"WEBHOOK_PORT=" + strconv.Itoa(free[0]),
 	}
 	return m, nil
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/flotilla-project/flotilla/core/testing/await"
+	"github.com/flotilla-project/flotilla/core/testing/ports"
 )
 
 const (
@@ -165,9 +166,11 @@ func (e *Environment) prepare(o Options) error {
 	}
 	hooks := &e.envtest.WebhookInstallOptions
 	hooks.MaxTime, hooks.LocalServingHost = await.Limit, "127.0.0.1"
-	if hooks.LocalServingPort, err = freePort(ctx, hooks.LocalServingHost); err != nil {
+	free, err := ports.Free(ctx, 1)
+	if err != nil {
 		return err
 	}
+	hooks.LocalServingPort = free[0]
 	if _, err := e.envtest.Start(); err != nil {
 		return err
 	}

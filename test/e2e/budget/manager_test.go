@@ -73,7 +73,7 @@ func asking(t *testing.T, namespace string) (end func() (refused int)) {
 				if ctx.Err() != nil || apierrors.IsNotFound(evicted) || apierrors.IsNotFound(deleted) {
 					continue
 				}
-				assert.True(t, evicted == nil || apierrors.IsTooManyRequests(evicted) || isBusy(evicted), "eviction of %s: %v", o.Name, evicted)
+				assert.True(t, evicted == nil || apierrors.IsTooManyRequests(evicted), "eviction of %s: %v", o.Name, evicted)
 				assert.True(t, deleted == nil || apierrors.IsForbidden(deleted) || isBusy(deleted), "deletion of %s: %v", o.Name, deleted)
 				if evicted != nil {
 					refused++

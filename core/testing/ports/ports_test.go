@@ -1,4 +1,4 @@
-package managers
+package ports
 
 import (
 	"net"
@@ -11,7 +11,7 @@ import (
 func TestPortsAreGivenOnce(t *testing.T) {
 	given := map[int]bool{}
 	for range 100 {
-		ports, err := freePorts(t.Context(), 3)
+		ports, err := Free(t.Context(), 3)
 		require.NoError(t, err)
 		require.Len(t, ports, 3)
 		for _, port := range ports {

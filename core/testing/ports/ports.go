@@ -1,4 +1,5 @@
-package managers
+// Package ports finds ports for programs of tests that listen later.
+package ports
 
 import (
 	"context"
@@ -10,9 +11,9 @@ import (
 // reserved has what keeps the ports of this process.
 var reserved []net.Listener //nolint:gochecknoglobals // they belong to the process
 
-// freePorts returns n different ports that nobody listens at, and keeps them for this process. They are none of those
+// Free returns n different ports that nobody listens at, and keeps them for this process. They are none of those
 // that Linux gives to connections by default, one of which could have taken it before the manager listens.
-func freePorts(ctx context.Context, n int) ([]int, error) {
+func Free(ctx context.Context, n int) ([]int, error) {
 	const first, last, attempts = 20000, 32767, 100
 	var ports []int
 	for range attempts {
