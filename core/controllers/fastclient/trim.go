@@ -121,8 +121,9 @@ func trimPullJob(job *unstructured.Unstructured) {
 
 // TrimPod keeps the fields of a pod that plans read. Of the metadata: all but kubectl's last-applied-configuration and
 // managedFields, of which it keeps resizes for another revision than the pod's. Of the spec: the node, or the names of
-// nodes that it must be scheduled to, readiness gates, volumes of claims, and of each container name, image, resources,
-// restart and resize policy, and environment variables with a valueFrom or a name that begins with KRUISE_. Of the
+// nodes that it must be scheduled to, readiness gates, the grace period of its termination unless it is the default one,
+// volumes of claims, and of each container name, image, resources, restart and resize policy, and environment variables
+// with a valueFrom or a name that begins with KRUISE_. Of the
 // status: phase, conditions except the ones of the start-up steps, of each container its running process and resources,
 // for one that is not ready whether it has started and when its last run began and ended, and why a pod has failed, with
 // the first 256 bytes of the message. Strings that many pods have in common are shared.
@@ -143,6 +144,7 @@ func TrimPod(object any) (any, error) {
 	pod.Spec = corev1.PodSpec{
 		NodeName: shared(s.NodeName), Affinity: trimAffinity(s), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),
 		Containers: trimContainers(s.Containers), InitContainers: trimContainers(s.InitContainers),
+		TerminationGracePeriodSeconds: trimGrace(s.TerminationGracePeriodSeconds),
 	}
 	reason, message := whyFailed(st)
 	pod.Status = corev1.PodStatus{
@@ -209,6 +211,14 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 		}
 	}
 	return trimmed
+}
+
+// trimGrace drops the default, which most pods have.
+func trimGrace(seconds *int64) *int64 {
+	if seconds != nil && *seconds == corev1.DefaultTerminationGracePeriodSeconds {
+		return nil
+	}
+	return seconds
 }
 
 // trimAffinity keeps which nodes a pod without a node is required to be scheduled to, as far as they are named.

@@ -61,6 +61,20 @@ func TestTrimmedPodsKeepWhatPlansRead(t *testing.T) {
 	assert.Equal(t, w.Status.ContainerStatuses, p.Status.ContainerStatuses)
 }
 
+// The node agent has as long to restart a container as the container may take to stop.
+func TestTrimmedPodsKeepHowLongTheyMayTakeToStop(t *testing.T) {
+	for name, c := range map[string]struct{ given, want *int64 }{
+		"long":    {new(int64(600)), new(int64(600))},
+		"none":    {new(int64(0)), new(int64(0))},
+		"default": {new(int64(corev1.DefaultTerminationGracePeriodSeconds)), nil},
+		"absent":  {nil, nil},
+	} {
+		p := whole("web-1")
+		p.Spec.TerminationGracePeriodSeconds = c.given
+		assert.Equal(t, c.want, trimmed(t, p).Spec.TerminationGracePeriodSeconds, name)
+	}
+}
+
 // A pod of a DaemonSet belongs to its node before the scheduler has put it there.
 func TestTrimmedPodsKeepTheNodeThatTheyWaitFor(t *testing.T) {
 	named := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"}}}}

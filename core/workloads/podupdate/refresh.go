@@ -141,11 +141,12 @@ func (w *Workload) takeResizeBack(o podstate.State, c *action.PodChange, wanted 
 }
 
 // restartUpdate repeats the update to the pod's own revision when the record of it cannot be read, and then compares the
-// whole pod with the template, or when resources are to be set back.
+// whole pod with the template, or when resources are to be set back. Containers that it stops have the grace period of
+// every update, or what is left of the one that the pod is in.
 func (w *Workload) restartUpdate(o podstate.State, c *action.PodChange) {
 	own := w.Revisions.withHash(o.Revision)
 	if u, err := inplace.Diff(own, own, w.Revisions.options); err == nil {
-		u.Begin(c, 0)
+		u.Begin(c, w.GraceSeconds)
 	}
 }
 

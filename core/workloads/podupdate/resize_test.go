@@ -90,6 +90,33 @@ func TestUnrecordedResizesAreTakenBack(t *testing.T) {
 	}
 }
 
+// A resize for a third revision that was not recorded is taken back while the update to the pod's own revision is in its
+// grace period. The containers of that update have the rest of the period.
+func TestAGracePeriodOutlastsAResizeThatIsTakenBack(t *testing.T) {
+	g := givenWorkload(t, InPlaceIfPossible, nil)
+	owner := &metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"}
+	for i, c := range []struct{ image, memory string }{{"app:1", "64Mi"}, {"app:2", "64Mi"}, {"app:2", "128Mi"}} {
+		template := gen.Template(gen.Label("app", "web"), gen.Image("main", c.image))
+		list := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(c.memory)}
+		template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: list, Requests: list}
+		r, err := revision.New(owner, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, &template, int64(i+1), 0)
+		require.NoError(t, err)
+		g.revisions[i] = r
+	}
+	g.Revisions = NewRevisions(g.revisions, inplace.Options{Resize: true})
+	out := g.planned(t, g.revisions[0], g.revisions[1], 20, true)
+	out.Pod.Spec.Containers[0].Resources = templateOf(t, g.revisions[2]).Spec.Containers[0].Resources
+	out.Pod.ManagedFields = g.pod(t, resizedFor(g.revisions[2], 0)).Pod.ManagedFields
+
+	g.Now = now.Add(5 * time.Second)
+	found := g.Refresh(out, true)
+	require.NotNil(t, found.Action)
+	written := fmt.Sprint(found.Action.Patches)
+	assert.NotContains(t, written, "image:app:2", "15 seconds of the grace period are left")
+	assert.Contains(t, written, contract.InPlaceUpdateGraceAnnotation)
+	assert.Contains(t, written, `"containerResources":{"main":{"limits":{"memory":"64Mi"}`)
+}
+
 // A container that is down serves nobody, and its next run would be inside the old limit of its pod.
 func TestAHigherLimitOfAContainerThatIsDownNeedsANewPod(t *testing.T) {
 	for name, tt := range map[string]struct {

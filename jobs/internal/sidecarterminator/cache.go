@@ -43,8 +43,8 @@ func Pods(namespace string) cache.ByObject {
 	return cache.ByObject{Field: fields.AndSelectors(selectors...), Transform: Trim}
 }
 
-// Trim keeps of a pod with sidecars the fields that fastclient.TrimPod keeps, its restart policy and its grace period.
-// Of other pods it keeps the fields that identify them.
+// Trim keeps of a pod with sidecars the fields that fastclient.TrimPod keeps, and its restart policy. Of
+// other pods it keeps the fields that identify them.
 func Trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -55,11 +55,11 @@ func Trim(object any) (any, error) {
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		}}, nil
 	}
-	policy, grace := pod.Spec.RestartPolicy, pod.Spec.TerminationGracePeriodSeconds
+	policy := pod.Spec.RestartPolicy
 	if _, err := fastclient.TrimPod(pod); err != nil {
 		return nil, err
 	}
-	pod.Spec.RestartPolicy, pod.Spec.TerminationGracePeriodSeconds = policy, grace
+	pod.Spec.RestartPolicy = policy
 	return pod, nil
 }
 
