@@ -28,6 +28,7 @@ func Operator() manager.Operator {
 			features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
 			features.CloneSetShortHash, features.CloneSetPartitionRollback, features.PreparingUpdateAsUpdate,
 			features.RecreatePodWhenChangeVCTInCloneSetGate, features.ResourcesDeletionProtection, features.PreDownloadImageForInPlaceUpdate, features.EnableExternalCerts,
+			features.UpdateWarnings,
 		},
 		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:    []string{"clonesets.apps.kruise.io"},
@@ -59,9 +60,12 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 }
 
 func webhook(a frame.Admission) (manager.Webhook, error) {
+	g, can := a.Options.FeatureGates, a.InPlace
+	can.CompareClaims = g.Enabled(features.RecreatePodWhenChangeVCTInCloneSetGate)
 	return admission.NewWebhook(admission.Reader{
 		Pods:      admission.CachedPods{Cache: a.Client, Server: a.Manager.GetAPIReader()},
 		Templates: a.Templates,
-		InPlace:   a.InPlace,
-	}, a.Options.FeatureGates.Enabled(features.ResourcesDeletionProtection)), nil
+		InPlace:   can,
+		Forecast:  g.Enabled(features.UpdateWarnings),
+	}, g.Enabled(features.ResourcesDeletionProtection)), nil
 }

@@ -28,6 +28,7 @@ func Operator() manager.Operator {
 			features.DaemonSetPruneIneligibleNodes, features.PreDownloadImageForDaemonSetUpdate, features.KruiseDaemon,
 			features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
 			features.ResourcesDeletionProtection, features.EnableExternalCerts,
+			features.UpdateWarnings,
 		},
 		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:    []string{"daemonsets.apps.kruise.io"},
@@ -56,10 +57,11 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 func webhook(a frame.Admission) (manager.Webhook, error) {
 	g := a.Options.FeatureGates
 	return admission.NewWebhook(admission.Rules{
-		Templates: a.Templates, Nodes: a.Client,
+		Templates: a.Templates, Nodes: a.Client, InPlace: a.InPlace,
 		FeatureGates: admission.FeatureGates{
 			PreDownload:        g.Enabled(features.PreDownloadImageForDaemonSetUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),
+			Forecast:           g.Enabled(features.UpdateWarnings),
 		},
 	}), nil
 }

@@ -11,7 +11,7 @@ func gatesRead() map[string][]string {
 		"cloneset": {
 			"CloneSetPartitionRollback", "CloneSetShortHash", "EnableExternalCerts", "InPlaceUpdateEnvFromMetadata",
 			"InPlaceWorkloadVerticalScaling", "KruiseDaemon", "PreDownloadImageForInPlaceUpdate", "PreparingUpdateAsUpdate",
-			"RecreatePodWhenChangeVCTInCloneSetGate", "ResourcesDeletionProtection",
+			"RecreatePodWhenChangeVCTInCloneSetGate", "ResourcesDeletionProtection", "UpdateWarnings",
 		},
 		"daemon": {
 			"DaemonWatchingPod", "EnableExternalCerts", "InPlaceUpdateEnvFromMetadata", "KruiseDaemon", "KruisePodReadinessGate",
@@ -19,7 +19,7 @@ func gatesRead() map[string][]string {
 		},
 		"daemonset": {
 			"DaemonSetPruneIneligibleNodes", "EnableExternalCerts", "InPlaceUpdateEnvFromMetadata", "InPlaceWorkloadVerticalScaling",
-			"KruiseDaemon", "PreDownloadImageForDaemonSetUpdate", "ResourcesDeletionProtection",
+			"KruiseDaemon", "PreDownloadImageForDaemonSetUpdate", "ResourcesDeletionProtection", "UpdateWarnings",
 		},
 		"jobs": {
 			"EnableExternalCerts", "ImagePullJobGate", "KruiseDaemon", "SidecarTerminator",
@@ -30,7 +30,7 @@ func gatesRead() map[string][]string {
 		"statefulset": {
 			"EnableExternalCerts", "InPlaceUpdateEnvFromMetadata", "InPlaceWorkloadVerticalScaling", "KruiseDaemon", "PodIndexLabel",
 			"PreDownloadImageForInPlaceUpdate", "PreparingUpdateAsUpdate", "ResourcesDeletionProtection", "StatefulSetAutoDeletePVC",
-			"StatefulSetAutoResizePVCGate", "StatefulSetStartOrdinal",
+			"StatefulSetAutoResizePVCGate", "StatefulSetStartOrdinal", "UpdateWarnings",
 		},
 	}
 }

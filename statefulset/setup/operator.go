@@ -31,6 +31,7 @@ func Operator() manager.Operator {
 			features.StatefulSetAutoResizePVCGate, features.KruiseDaemon, features.PreDownloadImageForInPlaceUpdate,
 			features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
 			features.PreparingUpdateAsUpdate, features.ResourcesDeletionProtection, features.EnableExternalCerts,
+			features.UpdateWarnings,
 		},
 		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:    []string{"statefulsets.apps.kruise.io"},
@@ -73,6 +74,7 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 			AutoResizePVC:      g.Enabled(features.StatefulSetAutoResizePVCGate),
 			PreDownload:        g.Enabled(features.PreDownloadImageForInPlaceUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),
+			Forecast:           g.Enabled(features.UpdateWarnings),
 		},
 	}), nil
 }

@@ -26,6 +26,8 @@ type Reader struct {
 	Templates podtemplate.Validator
 	// InPlace names the changes that a running pod allows in this cluster.
 	InPlace inplace.Options
+	// Forecast warns of the effect that an edit of the template has on the pods.
+	Forecast bool
 }
 
 // Read gathers the facts that the rules need about a change from old, nil on create, to set. It asks only for the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 	"github.com/flotilla-project/flotilla/cloneset/internal/conversion"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
@@ -36,7 +37,11 @@ func (r Reader) validate(ctx context.Context, req admission.Request[*v1beta1.Clo
 	if err != nil {
 		return admission.Findings{}, err
 	}
-	return admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, req.Version)}, nil
+	found := admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, req.Version)}
+	if r.Forecast && req.Old != nil && len(found.Errors) == 0 {
+		found.Warnings = append(found.Warnings, plan.Forecast(req.Old, req.New, r.InPlace).Warnings()...)
+	}
+	return found, nil
 }
 
 func refuseDeletion(set *v1beta1.CloneSet) error {

@@ -42,6 +42,7 @@ func serve(t *testing.T) client.Client {
 		return NewWebhook(Reader{
 			Pods:      CachedPods{Cache: operator, Server: operator},
 			Templates: podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
+			Forecast:  true,
 		}, true)
 	})
 }
@@ -69,6 +70,7 @@ func TestWebhooks(t *testing.T) {
 	maps.Copy(tests, map[string]func(*testing.T, client.Client){
 		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates,
 		"pods to delete": testPodsToDelete, "conversion": testConversion,
+		"forecasts": testForecasts,
 	})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, c) })
@@ -168,4 +170,20 @@ func testConversion(t *testing.T, c client.Client) {
 	require.ErrorContains(t, c.Update(t.Context(), careless), "spec.updateStrategy.type: Forbidden: v1alpha1 cannot express podUpdatePolicy InPlaceIfPossible with type OnDelete")
 	require.NoError(t, c.Update(t.Context(), &spoke))
 	assert.Equal(t, hub.Spec, stored(t, c, set).Spec)
+}
+
+// An edit that is only tried is answered, too: pipelines ask before they apply.
+func testForecasts(t *testing.T, _ client.Client) {
+	t.Helper()
+	c, warnings := env.Warned(t)
+	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", ""))
+	warnings.Heard()
+	now := stored(t, c, set)
+	now.Spec.Template.Spec.Containers[0].Image = "app:next"
+	require.NoError(t, c.Update(t.Context(), now, client.DryRunAll))
+	assert.Equal(t, []string{"1 of 1 pods will be recreated, at most 1 at a time: podUpdatePolicy is ReCreate"}, warnings.Heard())
+	now = stored(t, c, set)
+	now.Spec.MinReadySeconds = 3
+	require.NoError(t, c.Update(t.Context(), now))
+	assert.Empty(t, warnings.Heard())
 }

@@ -59,6 +59,8 @@ const (
 	StatefulSetAutoResizePVCGate Name = "StatefulSetAutoResizePVCGate"
 	// DaemonSetPruneIneligibleNodes leaves the pods of ineligible nodes out of updates of a DaemonSet.
 	DaemonSetPruneIneligibleNodes Name = "DaemonSetPruneIneligibleNodes"
+	// UpdateWarnings answers the edit of a pod template with a warning that tells the effect on the pods.
+	UpdateWarnings Name = "UpdateWarnings"
 	// ResourcesDeletionProtection refuses the deletion of protected objects.
 	ResourcesDeletionProtection Name = "ResourcesDeletionProtection"
 	// DeletionProtectionForCRDCascadingGate protects CRDs while their objects exist.
@@ -104,6 +106,7 @@ func defaults() map[Name]featuregate.FeatureSpec {
 		PodProbeMarkerGate:             on,
 		InPlaceWorkloadVerticalScaling: on, // OpenKruise: off; used where pods/resize is served
 		InPlacePodVerticalScaling:      on, // OpenKruise: off; used where pods/resize is served
+		UpdateWarnings:                 on, // OpenKruise has none
 
 		CloneSetShortHash:                         off,
 		CloneSetPartitionRollback:                 off,

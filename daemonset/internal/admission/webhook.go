@@ -11,9 +11,11 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/daemonset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemonset/internal/conversion"
+	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
 )
 
 // FeatureGates are the feature gates that admission asks.
@@ -22,6 +24,8 @@ type FeatureGates struct {
 	PreDownload bool
 	// DeletionProtection refuses to delete sets that carry a label which asks for that.
 	DeletionProtection bool
+	// Forecast warns of the effect that an edit of the template has on the pods.
+	Forecast bool
 }
 
 // Rules answer requests about DaemonSets.
@@ -29,7 +33,9 @@ type Rules struct {
 	// Templates asks the cluster about pod templates.
 	Templates podtemplate.Validator
 	// Nodes reads the nodes of the cluster. A failed read costs a warning.
-	Nodes        client.Reader
+	Nodes client.Reader
+	// InPlace names the changes that a running pod allows in this cluster.
+	InPlace      inplace.Options
 	FeatureGates FeatureGates
 }
 
@@ -61,10 +67,14 @@ func (r Rules) validate(ctx context.Context, req admission.Request[*v1beta1.Daem
 	if err != nil {
 		return admission.Findings{}, err
 	}
-	return admission.Findings{
+	found := admission.Findings{
 		Errors:   Validate(req.New, req.Old, Facts{Version: req.Version, Template: change}),
 		Warnings: Warnings(req.New, r.FeatureGates, r.nodes(ctx, req.New)),
-	}, nil
+	}
+	if r.FeatureGates.Forecast && req.Old != nil && len(found.Errors) == 0 {
+		found.Warnings = append(found.Warnings, plan.Forecast(req.Old, req.New, r.InPlace).Warnings()...)
+	}
+	return found, nil
 }
 
 // nodes returns the nodes of the cluster where warnings for the set depend on them.

@@ -42,7 +42,7 @@ func serve(t *testing.T) client.Client {
 	return webhooks.Serve(t, func(operator client.Client) manager.Webhook {
 		return NewWebhook(Rules{
 			Templates: podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})}, Nodes: operator,
-			FeatureGates: FeatureGates{DeletionProtection: true},
+			FeatureGates: FeatureGates{DeletionProtection: true, Forecast: true},
 		})
 	})
 }
@@ -62,7 +62,7 @@ func TestWebhooks(t *testing.T) {
 	c := serve(t)
 	tests := webhooks.Common()
 	maps.Copy(tests, map[string]func(*testing.T, client.Client){
-		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates, "conversion": testConversion,
+		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates, "conversion": testConversion, "forecasts": testForecasts,
 		"surging": testSurging, "warnings": testWarnings, "examples": testExamples,
 	})
 	for name, test := range tests {
@@ -170,5 +170,24 @@ func testExamples(t *testing.T, _ client.Client) {
 		require.NoError(t, c.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, patch), client.FieldValidation(metav1.FieldValidationStrict)), example.YAML)
 		assert.Greater(t, set.GetGeneration(), before, "no change: %s", example.YAML)
 	}
+	assert.Empty(t, warnings.Heard())
+}
+
+// An edit that is only tried is answered, too: pipelines ask before they apply.
+func testForecasts(t *testing.T, _ client.Client) {
+	t.Helper()
+	c, warnings := env.Warned(t)
+	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", ""))
+	counted := stored(t, c, set)
+	counted.Status.DesiredNumberScheduled = 3
+	require.NoError(t, c.Status().Update(t.Context(), counted))
+	warnings.Heard()
+	now := stored(t, c, set)
+	now.Spec.Template.Spec.Containers[0].Image = "app:next"
+	require.NoError(t, c.Update(t.Context(), now, client.DryRunAll))
+	assert.Equal(t, []string{"3 of 3 pods will be recreated, at most 1 at a time: rollingUpdateType is Standard"}, warnings.Heard())
+	now = stored(t, c, set)
+	now.Spec.MinReadySeconds = 3
+	require.NoError(t, c.Update(t.Context(), now))
 	assert.Empty(t, warnings.Heard())
 }

@@ -19,6 +19,8 @@ type FeatureGates struct {
 	PreDownload bool
 	// DeletionProtection refuses to delete sets that carry a label which asks for that.
 	DeletionProtection bool
+	// Forecast warns of the effect that an edit of the template has on the pods.
+	Forecast bool
 }
 
 // Defaults of fields that stand by themselves. The schema of the CRD has them too.

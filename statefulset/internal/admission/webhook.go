@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/conversion"
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
 // NewWebhook answers the API server about StatefulSets. The reader gathers facts.
@@ -41,7 +42,11 @@ func (r Reader) validate(ctx context.Context, req admission.Request[*v1beta1.Sta
 	if err != nil {
 		return admission.Findings{}, err
 	}
-	return admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, facts.FeatureGates)}, nil
+	found := admission.Findings{Errors: Validate(req.New, req.Old, facts), Warnings: Warnings(req.New, req.Old, facts.FeatureGates)}
+	if r.FeatureGates.Forecast && req.Old != nil && len(found.Errors) == 0 {
+		found.Warnings = append(found.Warnings, plan.Forecast(req.Old, req.New, r.InPlace).Warnings()...)
+	}
+	return found, nil
 }
 
 func refuseDeletion(set *v1beta1.StatefulSet) error {

@@ -45,7 +45,7 @@ func serve(t *testing.T) client.Client {
 		return NewWebhook(Reader{
 			Templates:    podtemplate.Validator{Cluster: podtemplate.New(operator, clock.RealClock{})},
 			Classes:      operator,
-			FeatureGates: FeatureGates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true},
+			FeatureGates: FeatureGates{AutoDeletePVC: true, AutoResizePVC: true, DeletionProtection: true, Forecast: true},
 		})
 	})
 }
@@ -72,7 +72,7 @@ func TestWebhooks(t *testing.T) {
 	tests := webhooks.Common()
 	maps.Copy(tests, map[string]func(*testing.T, client.Client){
 		"defaults": testDefaults, "validation": testValidation, "updates": testUpdates, "claims": testClaims,
-		"conversion": testConversion, "careless clients": testCarelessClients, "annotation": testAnnotation,
+		"conversion": testConversion, "forecasts": testForecasts, "careless clients": testCarelessClients, "annotation": testAnnotation,
 		"warnings": testWarnings,
 	})
 	for name, test := range tests {
@@ -210,4 +210,20 @@ func testWarnings(t *testing.T, _ client.Client) {
 	c, warnings := env.Warned(t)
 	workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", "ordinals: {start: 2}"))
 	assert.Contains(t, warnings.Heard(), "spec.ordinals has no effect: feature gate StatefulSetStartOrdinal of the StatefulSet operator is off")
+}
+
+// An edit that is only tried is answered, too: pipelines ask before they apply.
+func testForecasts(t *testing.T, _ client.Client) {
+	t.Helper()
+	c, warnings := env.Warned(t)
+	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", ""))
+	warnings.Heard()
+	now := stored(t, c, set)
+	now.Spec.Template.Spec.Containers[0].Image = "app:next"
+	require.NoError(t, c.Update(t.Context(), now, client.DryRunAll))
+	assert.Equal(t, []string{"1 of 1 pods will be recreated, at most 1 at a time: podUpdatePolicy is ReCreate"}, warnings.Heard())
+	now = stored(t, c, set)
+	now.Spec.MinReadySeconds = 3
+	require.NoError(t, c.Update(t.Context(), now))
+	assert.Empty(t, warnings.Heard())
 }

@@ -147,7 +147,7 @@ func newPass(s Snapshot) *pass {
 	}
 	p.plan.MaxUnavailable = p.numbers.maxUnavailable
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, CompareClaims: p.comparesClaims(),
+		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, CompareClaims: comparesClaims(s.FeatureGates.RecreateOnClaimChange, p.policy()),
 		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
 	})
 	p.updates = podupdate.Workload{
@@ -196,8 +196,8 @@ func refusedVerbs(set *v1beta1.CloneSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
 }
 
-func (p *pass) comparesClaims() bool {
-	return p.FeatureGates.RecreateOnClaimChange && p.policy() != podupdate.InPlaceOnly
+func comparesClaims(recreateOnClaimChange bool, policy podupdate.Policy) bool {
+	return recreateOnClaimChange && policy != podupdate.InPlaceOnly
 }
 
 // liveHashes are the short hashes of the revisions that must be kept: current, update and the revisions of active
