@@ -1,19 +1,15 @@
 package simulate
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/testing/foretold"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
@@ -38,7 +34,7 @@ func CheckForecasts(t *testing.T, worlds int, start func(t testing.TB, seed uint
 		f := start(t, seed)
 		f.World.NodeAgents()
 		Settle(t, f.World, f.Planner, passesOfForecast)
-		before := portray(f.World)
+		before := foretold.Portray(f.World.Pods())
 		rng := rand.New(rand.NewPCG(seed, 17)) //nolint:gosec // a simulation needs no secrecy
 		changes := templateChanges()
 		var names []string
@@ -54,86 +50,8 @@ func CheckForecasts(t *testing.T, worlds int, start func(t testing.TB, seed uint
 		if len(warnings) > 0 {
 			said = warnings[0]
 		}
-		assert.Equal(t, foretold(said), before.until(portray(f.World)), "changes %v; the warning: %s\nthe story:\n%s", names, said, f.World.Story())
+		assert.Equal(t, foretold.By(said), before.Until(f.World.Pods()), "changes %v; the warning: %s\nthe story:\n%s", names, said, f.World.Story())
 	})
-}
-
-// outcome is the effect of an edit on the pods: how many were replaced or updated in place, and the containers that
-// were restarted in those.
-type outcome struct {
-	recreated, inPlace int
-	restarted          string
-}
-
-var (
-	recreation = regexp.MustCompile(`^(\d+) of \d+ pods will be recreated`)
-	inPlace    = regexp.MustCompile(`^(\d+) of \d+ pods will be updated in place`)
-	container  = regexp.MustCompile(`(\S+) \([a-z, ]+\)`)
-)
-
-// foretold is the outcome that the warning names.
-func foretold(warning string) (o outcome) {
-	if m := recreation.FindStringSubmatch(warning); m != nil {
-		o.recreated, _ = strconv.Atoi(m[1])
-	}
-	if m := inPlace.FindStringSubmatch(warning); m != nil {
-		o.inPlace, _ = strconv.Atoi(m[1])
-		var names []string
-		for _, c := range container.FindAllStringSubmatch(warning, -1) {
-			names = append(names, c[1])
-		}
-		slices.Sort(names)
-		o.restarted = strings.Join(names, " ")
-	}
-	return o
-}
-
-// portrait is the pods by their UIDs: the revision and the containers, with their IDs, of each.
-type portrait map[types.UID]map[string]string
-
-func portray(w *World) portrait {
-	all := portrait{}
-	for _, pod := range w.Pods() {
-		p := map[string]string{contract.RevisionLabel: pod.Labels[contract.RevisionLabel]}
-		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			p[s.Name] = s.ContainerID
-		}
-		all[pod.UID] = p
-	}
-	return all
-}
-
-// until is what has happened to the pods between the two portraits.
-func (p portrait) until(now portrait) (o outcome) {
-	restarts := map[string]bool{}
-	for uid, was := range p {
-		is, stays := now[uid]
-		switch {
-		case !stays:
-			o.recreated++
-		case is[contract.RevisionLabel] != was[contract.RevisionLabel]:
-			o.inPlace++
-		}
-		var names []string
-		for name, id := range is {
-			if name != contract.RevisionLabel && id != was[name] {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		if stays && is[contract.RevisionLabel] != was[contract.RevisionLabel] {
-			restarts[strings.Join(names, " ")] = true
-		} else if len(names) > 0 {
-			restarts[fmt.Sprintf("a pod of the same revision: %v", names)] = true
-		}
-	}
-	var all []string
-	for names := range restarts {
-		all = append(all, names)
-	}
-	slices.Sort(all)
-	o.restarted = strings.Join(all, "; ")
-	return o
 }
 
 type templateChange struct {
