@@ -217,6 +217,9 @@ func testForecasts(t *testing.T, _ client.Client) {
 	t.Helper()
 	c, warnings := env.Warned(t)
 	set := workloads.Create(t, c, env.Namespace(t), sent(t, "v1beta1", ""))
+	counted := stored(t, c, set)
+	counted.Status.Replicas, counted.Status.UpdatedReplicas = 1, 1
+	require.NoError(t, c.Status().Update(t.Context(), counted))
 	warnings.Heard()
 	now := stored(t, c, set)
 	now.Spec.Template.Spec.Containers[0].Image = "app:next"

@@ -196,6 +196,7 @@ func refusedVerbs(set *v1beta1.CloneSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.CloneSetFailedScale, v1beta1.CloneSetFailedUpdate)
 }
 
+// comparesClaims reports whether another claim template is a reason to recreate pods.
 func comparesClaims(recreateOnClaimChange bool, policy podupdate.Policy) bool {
 	return recreateOnClaimChange && policy != podupdate.InPlaceOnly
 }
