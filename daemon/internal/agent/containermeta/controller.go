@@ -1,6 +1,7 @@
 package containermeta
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,12 +20,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	planmemory "github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/retries"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/stops"
 )
 
 // controllerName is the name of the controller in logs.
@@ -55,6 +58,7 @@ type Config struct {
 type reconciler struct {
 	*base.Controller
 	config Config
+	stops  *stops.Stops
 	memory memory
 }
 
@@ -72,8 +76,8 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: base, config: config, memory: newMemory()}
-	base.AddMemories(&r.memory)
+	r := &reconciler{Controller: base, config: config, stops: stops.New(config.Stopper, base.Clock, nil), memory: newMemory()}
+	base.AddMemories(&r.memory, r.stops)
 	if err := mgr.Add(r); err != nil {
 		return fmt.Errorf("add the end of restarts: %w", err)
 	}
@@ -90,7 +94,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 // Start waits for the restarts under way when the manager ends.
 func (r *reconciler) Start(ctx context.Context) error {
 	<-ctx.Done()
-	r.memory.wait()
+	r.stops.Wait()
 	return nil
 }
 
@@ -106,7 +110,7 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return base.Pass{}, err
 	}
 	pass := base.Pass{Object: pod}
-	r.memory.abort(key, func(id string) bool { return plan.Wants(pod, id) })
+	r.stops.Abort(key, func(id string) bool { return !plan.Wants(pod, id) })
 	if pod.DeletionTimestamp != nil || !plan.NeedsAnnotation(pod) {
 		return pass, nil
 	}
@@ -185,21 +189,25 @@ func (r *reconciler) stop(ctx context.Context, pod *corev1.Pod, containers []cri
 		Container: c, PreStop: c.PreStop, Ports: c.Ports, Grace: graceOf(&c), Reason: stopReason,
 		Message: fmt.Sprintf("Stopping container %s: its in-place update restarts it", c.Name),
 	}
+	order := stops.Order{Pod: client.ObjectKeyFromObject(pod), For: planmemory.KeyOf(pod), Request: request}
 	log := ctrl.LoggerFrom(ctx).WithValues("container", id)
-	r.memory.stop(ctx, client.ObjectKeyFromObject(pod), id, func(ctx context.Context) {
-		took, err := r.config.Stopper.Hook(ctx, request)
-		if err == nil && !r.wanted(ctx, pod, id) {
-			err = containerstop.ErrAborted
-		}
-		if err == nil {
-			err = r.config.Stopper.Signal(ctx, request, took)
-		}
+	ended := func(_ context.Context, err error) {
+		r.stops.DropEnded(order.Pod) // the plan decides when the container is stopped again
 		switch {
 		case errors.Is(err, containerstop.ErrAborted):
 			log.Info("The restart is cancelled: the pod has changed")
 		case err != nil:
 			log.Error(err, "Failed to stop a container")
 		}
+	}
+	r.stops.Hook(ctx, order, func(ctx context.Context, err error) {
+		if err == nil && !r.wanted(ctx, pod, id) {
+			r.stops.Abort(order.Pod, func(other string) bool { return other == id })
+		}
+		if err == nil && r.stops.Signal(ctx, order, ended) {
+			return
+		}
+		ended(ctx, cmp.Or(err, containerstop.ErrAborted))
 	})
 }
 

@@ -76,19 +76,10 @@ func graceOf(c *cri.Container) time.Duration {
 	return defaultGrace
 }
 
-// memory is the agent's knowledge that the cluster does not have. All of it may be lost.
+// memory is the agent's knowledge about pods that the cluster does not have. All of it may be lost.
 type memory struct {
-	mu       sync.Mutex
-	pods     map[types.NamespacedName]remembered
-	stopping map[string]stopping // by container ID
-	closed   bool
-	group    sync.WaitGroup
-}
-
-// stopping is a stop under way: of which pod, and how to give it up before the signal.
-type stopping struct {
-	pod    types.NamespacedName
-	cancel context.CancelFunc
+	mu   sync.Mutex
+	pods map[types.NamespacedName]remembered
 }
 
 type remembered struct {
@@ -98,7 +89,7 @@ type remembered struct {
 }
 
 func newMemory() memory {
-	return memory{pods: map[types.NamespacedName]remembered{}, stopping: map[string]stopping{}}
+	return memory{pods: map[types.NamespacedName]remembered{}}
 }
 
 // of returns the remembered facts about the pod with this UID.
@@ -119,48 +110,9 @@ func (m *memory) remember(pod *corev1.Pod, now remembered) {
 	m.pods[client.ObjectKeyFromObject(pod)] = now
 }
 
-// Forget removes the remembered facts about a deleted pod, and gives up its stops.
+// Forget removes the remembered facts about a deleted pod.
 func (m *memory) Forget(pod types.NamespacedName) {
-	m.abort(pod, func(string) bool { return false })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.pods, pod)
-}
-
-// stop runs the stop of a container, unless one is under way. Stops do not wait for each other: each takes as long as its
-// pod allows, and the runtime does the work. Their context outlives the pass, and ends when the stop is given up.
-func (m *memory) stop(ctx context.Context, pod types.NamespacedName, id string, run func(context.Context)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, underWay := m.stopping[id]; m.closed || underWay {
-		return
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	m.stopping[id] = stopping{pod: pod, cancel: cancel}
-	m.group.Go(func() {
-		defer cancel()
-		run(ctx)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.stopping, id)
-	})
-}
-
-// abort gives up the stops of a pod that are not wanted any more. Stops that have reached the runtime continue.
-func (m *memory) abort(pod types.NamespacedName, wanted func(id string) bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, stop := range m.stopping {
-		if stop.pod == pod && !wanted(id) {
-			stop.cancel()
-		}
-	}
-}
-
-// wait prevents new stops and returns when those under way have ended.
-func (m *memory) wait() {
-	m.mu.Lock()
-	m.closed = true
-	m.mu.Unlock()
-	m.group.Wait()
 }

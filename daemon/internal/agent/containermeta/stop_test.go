@@ -28,17 +28,18 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/stops"
 )
 
-// stops is a node whose containers are stopped by the test.
-type stops struct {
+// node is a node whose containers are stopped by the test.
+type node struct {
 	*reconciler
 	t       *testing.T
 	server  client.Client
 	runtime *simulate.Runtime
 }
 
-func givenStops(t *testing.T) *stops {
+func givenNode(t *testing.T) *node {
 	t.Helper()
 	folder := simulate.Folder(t)
 	runtime := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd.sock"))
@@ -48,13 +49,14 @@ func givenStops(t *testing.T) *stops {
 	runtimes.Probe(t.Context())
 	server := fake.NewClientBuilder().Build()
 	stopper := &containerstop.Stopper{Runtimes: runtimes, Events: &events.Recorder{EventRecorder: &clientevents.FakeRecorder{}}, Metrics: m, Clock: clock.RealClock{}}
-	return &stops{t: t, server: server, runtime: runtime, reconciler: &reconciler{
-		Controller: &base.Controller{Live: server}, config: Config{Runtimes: runtimes, Stopper: stopper, Metrics: m}, memory: newMemory(),
+	return &node{t: t, server: server, runtime: runtime, reconciler: &reconciler{
+		Controller: &base.Controller{Live: server}, config: Config{Runtimes: runtimes, Stopper: stopper, Metrics: m},
+		stops: stops.New(stopper, clock.RealClock{}, nil), memory: newMemory(),
 	}}
 }
 
 // begin begins the restart of the container of a pod whose update asks for it. Its hook waits for a while.
-func (s *stops) begin(name string, nap int64) *corev1.Pod {
+func (s *node) begin(name string, nap int64) *corev1.Pod {
 	s.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), Annotations: map[string]string{}}, Spec: corev1.PodSpec{
 		TerminationGracePeriodSeconds: new(int64(3600)),
@@ -78,11 +80,11 @@ func (s *stops) begin(name string, nap int64) *corev1.Pod {
 }
 
 // stopped returns how many containers the runtime was told to stop.
-func (s *stops) stopped() int { return len(s.runtime.Calls("StopContainer")) }
+func (s *node) stopped() int { return len(s.runtime.Calls("StopContainer")) }
 
 // Many slow stops hold up no other one.
 func TestStopsDoNotWaitForEachOther(t *testing.T) {
-	s := givenStops(t)
+	s := givenNode(t)
 	slow := make([]*corev1.Pod, 30)
 	for i := range slow {
 		slow[i] = s.begin(fmt.Sprint("slow-", i), 3000)
@@ -90,27 +92,27 @@ func TestStopsDoNotWaitForEachOther(t *testing.T) {
 	s.begin("quick", 0)
 	await.Until(t, func(c *assert.CollectT) { assert.Equal(c, 1, s.stopped()) })
 	for _, pod := range slow {
-		s.memory.Forget(client.ObjectKeyFromObject(pod)) // it was deleted
+		s.stops.Forget(client.ObjectKeyFromObject(pod)) // it was deleted
 	}
-	s.memory.wait()
+	s.stops.Wait()
 	assert.Equal(t, 1, s.stopped(), "a stop ends with its pod")
 }
 
 // An update that is taken back during the hook leaves the container alone, whether the agent has seen it or not.
 func TestARestartIsGivenUpWithItsUpdate(t *testing.T) {
-	for name, tell := range map[string]func(*stops, *corev1.Pod){
-		"the cache has it": func(s *stops, pod *corev1.Pod) {
-			s.memory.abort(client.ObjectKeyFromObject(pod), func(string) bool { return false })
+	for name, tell := range map[string]func(*node, *corev1.Pod){
+		"the cache has it": func(s *node, pod *corev1.Pod) {
+			s.stops.Forget(client.ObjectKeyFromObject(pod))
 		},
-		"the cache lags":         func(*stops, *corev1.Pod) {},
-		"the pod is another one": func(s *stops, pod *corev1.Pod) { s.replace(pod) },
+		"the cache lags":         func(*node, *corev1.Pod) {},
+		"the pod is another one": func(s *node, pod *corev1.Pod) { s.replace(pod) },
 		"nothing is taken back":  nil,
-		"others are still updated": func(s *stops, _ *corev1.Pod) {
-			s.memory.abort(types.NamespacedName{Namespace: "shop", Name: "other"}, func(string) bool { return false })
+		"others are still updated": func(s *node, _ *corev1.Pod) {
+			s.stops.Forget(types.NamespacedName{Namespace: "shop", Name: "other"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := givenStops(t)
+			s := givenNode(t)
 			pod := s.begin("web", 1)
 			want := 1
 			if tell != nil {
@@ -121,14 +123,14 @@ func TestARestartIsGivenUpWithItsUpdate(t *testing.T) {
 				tell(s, pod)
 			}
 			began := time.Now()
-			s.memory.wait()
+			s.stops.Wait()
 			assert.Equal(t, want, s.stopped())
 			assert.Less(t, time.Since(began), await.Limit)
 		})
 	}
 }
 
-func (s *stops) replace(pod *corev1.Pod) {
+func (s *node) replace(pod *corev1.Pod) {
 	s.t.Helper()
 	require.NoError(s.t, s.server.Delete(s.t.Context(), pod))
 	again := pod.DeepCopy()

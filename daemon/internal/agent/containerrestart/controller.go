@@ -3,12 +3,9 @@ package containerrestart
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,13 +19,13 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/retries"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/stops"
 )
 
 // controllerName is the name of the controller in logs.
@@ -52,11 +49,11 @@ type Config struct {
 	Stopper  *containerstop.Stopper
 }
 
-// reconciler carries out the requests. A key is a pod: its namespace and, in place of a name, its UID.
+// reconciler runs the passes over the pods of the node.
 type reconciler struct {
 	*base.Controller
-	config Config
-	memory memory
+	passes *Passes
+	stops  *stops.Stops
 	wakeup chan event.TypedGenericEvent[ctrl.Request]
 	ending chan struct{}
 }
@@ -85,10 +82,17 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		return err
 	}
 	r := &reconciler{
-		Controller: base, config: config, memory: memory{pods: map[types.NamespacedName]*pod{}},
+		Controller: base, stops: stops.New(config.Stopper, base.Clock, nil),
 		wakeup: make(chan event.TypedGenericEvent[ctrl.Request]), ending: make(chan struct{}),
 	}
-	base.AddMemories(&r.memory)
+	r.passes = NewPasses(Sources{
+		Active: func(ctx context.Context, key types.NamespacedName) ([]*v1beta1.ContainerRecreateRequest, error) {
+			return fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, base.Reader, key.Namespace, podIndex, key.Name)
+		},
+		Refusals: func(pod client.Object, now time.Time) action.Refusals { return base.KnownRefusals(pod, nil, 0, now) },
+		Live:     base.Live, Runtimes: config.Runtimes, Clock: base.Clock,
+	}, r.stops, r.wake)
+	base.AddMemories(r.passes)
 	if err := mgr.Add(r); err != nil {
 		return fmt.Errorf("add the end of stops: %w", err)
 	}
@@ -121,7 +125,7 @@ func podOf(key types.NamespacedName) *metav1.PartialObjectMetadata {
 func (r *reconciler) Start(ctx context.Context) error {
 	<-ctx.Done()
 	close(r.ending)
-	r.memory.wait()
+	r.stops.Wait()
 	return nil
 }
 
@@ -139,98 +143,5 @@ func (r *reconciler) wake(ctx context.Context, key types.NamespacedName) {
 
 // Reconcile runs one pass over the requests for a pod.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.Handle(ctx, req, r.pass)
-}
-
-// pass reads the objects of one pod, and plans.
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
-	pass := base.Pass{Object: podOf(key)}
-	requests, err := fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, r.Reader, key.Namespace, podIndex, key.Name)
-	if err != nil {
-		return pass, fmt.Errorf("list requests for pod %s: %w", key.Name, err)
-	}
-	over, err := r.completedRequests(ctx, key, requests)
-	if err != nil {
-		return pass, err
-	}
-	snapshot, containers, err := r.snapshot(ctx, key, slices.Concat(requests, over))
-	switch {
-	case cri.IsUnavailable(err):
-		ctrl.LoggerFrom(ctx).Info("Requests wait for the container runtime", "reason", err.Error())
-		pass.Plan.RequeueWithin(unavailablePeriod)
-		return pass, nil
-	case err != nil:
-		return pass, err
-	case len(snapshot.Requests) == 0 && len(snapshot.Stops) == 0:
-		return pass, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("containerrecreaterequests").GroupResource(), key.Name)
-	}
-	todo := node.Compute(snapshot)
-	r.memory.abort(key, todo.Abort)
-	pass.Plan = todo.Plan
-	pass.Executed = func(done *progress.Result) {
-		r.memory.addMaybeBegun(key, todo.Doubtful(done))
-		r.memory.dropStale(key, done)
-		if todo.Hook != nil && todo.Written(todo.Hook, done) {
-			r.hook(ctx, key, todo.Hook, containers)
-		}
-		if todo.Kill != nil && todo.Written(todo.Kill, done) {
-			r.kill(ctx, key, todo.Kill, containers)
-		}
-	}
-	return pass, nil
-}
-
-// snapshot reads the containers of the pod from the runtime. Without requests nothing is read.
-func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName, requests []*v1beta1.ContainerRecreateRequest) (node.Snapshot, []cri.Container, error) {
-	now := r.Clock.Now()
-	s := node.Snapshot{PodUID: types.UID(key.Name), Requests: requests, Refusals: r.KnownRefusals(podOf(key), nil, 0, now), Now: now}
-	var containers []cri.Container
-	if len(requests) > 0 {
-		all, err := r.config.Runtimes.Containers(ctx, key.Namespace, requests[0].Spec.PodName)
-		if err != nil {
-			return s, nil, err
-		}
-		containers = slices.DeleteFunc(all, func(c cri.Container) bool { return c.Pod.UID != s.PodUID })
-	}
-	for i := range containers {
-		c, err := r.detail(ctx, &containers[i])
-		if err != nil {
-			return s, nil, err
-		}
-		s.Containers = append(s.Containers, c)
-	}
-	r.memory.remember(key, &s)
-	if node.NeedsPodGone(s) {
-		var err error
-		if s.PodGone, err = r.podGone(ctx, key, requests[0].Spec.PodName); err != nil {
-			return s, nil, err
-		}
-	}
-	return s, containers, nil
-}
-
-// detail adds the times, which are not in the list.
-func (r *reconciler) detail(ctx context.Context, c *cri.Container) (node.Container, error) {
-	out := node.Container{
-		Name: c.Name, ID: c.ID, RestartCount: c.RestartCount, CreatedAt: c.CreatedAt,
-		Running: c.State == cri.StateRunning, Exited: c.State == cri.StateExited,
-	}
-	runtime, err := r.config.Runtimes.ForContainer(c.ID)
-	if err != nil {
-		return out, err
-	}
-	status, err := runtime.Status(ctx, c.ID)
-	if cri.IsNotFound(err) {
-		return out, nil // removed since it was listed
-	}
-	if err != nil {
-		return out, err
-	}
-	out.StartedAt, out.FinishedAt = status.StartedAt, status.FinishedAt
-	return out, nil
-}
-
-// graceBegan reports whether the manager has made the pod not ready for a request.
-func graceBegan(request *v1beta1.ContainerRecreateRequest) bool {
-	return meta.IsStatusConditionTrue(request.Status.Conditions, v1beta1.PreRecreateGrace)
+	return r.Handle(ctx, req, r.passes.Look)
 }

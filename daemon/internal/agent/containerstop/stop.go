@@ -45,16 +45,6 @@ type Request struct {
 	Message string
 }
 
-// Stop runs the hook of a container and stops it. It returns when the container has ended. When ctx ends
-// earlier, the hook is aborted and the error is ErrAborted; a stop that was sent to the runtime continues.
-func (s *Stopper) Stop(ctx context.Context, o Request) error {
-	took, err := s.Hook(ctx, o)
-	if err != nil {
-		return err
-	}
-	return s.Signal(ctx, o, took)
-}
-
 // Hook records an event that the container is being stopped, runs its hook, if any, and returns how long it took. A
 // failed hook only records an event. A hook that could not connect to its server takes nothing of the grace. The error is
 // ErrAborted when ctx ended before the hook, or that the runtime is away.

@@ -109,10 +109,13 @@ func TestHooksOverHTTP(t *testing.T) {
 			require.NoError(t, err)
 			recorder := clientevents.NewFakeRecorder(9)
 			stopper := &containerstop.Stopper{Runtimes: runtimes, Events: &events.Recorder{EventRecorder: recorder}, Metrics: m, Clock: clock.RealClock{}}
-			require.NoError(t, stopper.Stop(t.Context(), containerstop.Request{
+			request := containerstop.Request{
 				Container: list[0], Grace: 20 * time.Second, Message: "stop",
 				PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Host: c.host, Port: intstr.FromInt(c.port), Path: c.path}},
-			}))
+			}
+			took, err := stopper.Hook(t.Context(), request)
+			require.NoError(t, err)
+			require.NoError(t, stopper.Signal(t.Context(), request, took))
 			assert.Equal(t, int64(20), fake.Calls("StopContainer")[0].Request.(*runtimev1.StopContainerRequest).Timeout)
 			assert.Equal(t, "Normal Killing stop", await.Receive(t, recorder.Events))
 			if c.event == "" {

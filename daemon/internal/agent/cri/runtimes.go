@@ -251,6 +251,15 @@ func (r *Runtimes) ForContainer(containerID string) (*Runtime, error) {
 	return nil, fmt.Errorf("no container runtime named %s on this node", name)
 }
 
+// Status returns the state and the times of a container, by its runtime.
+func (r *Runtimes) Status(ctx context.Context, containerID string) (Status, error) {
+	runtime, err := r.ForContainer(containerID)
+	if err != nil {
+		return Status{}, err
+	}
+	return runtime.Status(ctx, containerID)
+}
+
 // Containers lists the containers of a pod in all runtimes. It fails when one of them does: a list with
 // missing containers would look as if they had ended.
 func (r *Runtimes) Containers(ctx context.Context, namespace, name string) ([]Container, error) {

@@ -111,13 +111,13 @@ func (w *world) settle() {
 	for _, uid := range slices.DeleteFunc(w.uids(), func(uid types.UID) bool { return !w.unfinished(uid) }) {
 		w.note("%s: %+v, finalizers %v, owed %s", uid, w.server[uid].Status, w.server[uid].Finalizers, w.owed[uid])
 	}
-	w.must(false, "requests are stuck; the runtime works on %v, the agent on %v", w.stopping, w.stops)
+	w.must(false, "requests are stuck; the runtime works on %v, the agent on %v", w.stopping, w.known())
 }
 
 // unfinished says that something is left to do for a request.
 func (w *world) unfinished(uid types.UID) bool {
 	r := w.server[uid]
-	stop, begun := w.stops[w.owed[uid]]
+	stop, begun := w.known()[w.owed[uid]]
 	return r.Status.Phase != v1beta1.RecreateCompleted || len(r.Finalizers) > 0 || begun && stop.Stage != node.Ended
 }
 

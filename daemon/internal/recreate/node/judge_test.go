@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/stops"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
@@ -58,41 +59,44 @@ func (w *world) judgeState(old, now *v1beta1.ContainerRecreateRequest, i int, wa
 		w.must(w.newest(state.Name).ID != w.picked[key], "%s of %s has succeeded and runs as before", state.Name, now.Name)
 	}
 	if state.IsKilled && state.ContainerID != "" && !was.IsKilled && spec.PreStop != nil {
-		stop := w.stops[state.ContainerID]
+		stop := w.known()[state.ContainerID]
 		w.must(stop.Stage == node.AfterHook && stop.Request == now.UID, "%s of %s is marked before its hook is over", state.Name, now.Name)
 	}
 }
 
-// judgeKill judges the agent telling the runtime, or beginning a hook.
-func (w *world) judgeKill(kill *node.Kill, hook bool) {
-	stop, begun := w.stops[kill.ContainerID]
-	goesOn := begun && stop.Stage == node.AfterHook && stop.Request == kill.Request.UID
-	stored := w.server[kill.Request.UID]
-	w.must(stored != nil && stored.DeletionTimestamp == nil, "%s is stopped for nobody", kill.ContainerID)
-	w.must(stored.Status.Phase != v1beta1.RecreateCompleted || goesOn && !hook, "%s is stopped for a request that is over", kill.ContainerID)
-	w.must(!goesOn || w.object.DeletionTimestamp == nil, "%s is stopped in a pod that is going", kill.ContainerID)
-	want := v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreateRecreating, IsKilled: true, ContainerID: kill.ContainerID}
-	if hook {
-		want = v1beta1.ContainerRecreateState{Name: kill.Container, Phase: v1beta1.RecreatePending, ContainerID: kill.ContainerID}
+// judgeStop judges the agent telling the runtime, or beginning a hook. before are the stops of the pod until then.
+func (w *world) judgeStop(key types.NamespacedName, before map[string]stops.Stop, id string, now stops.Stop) {
+	hook, was := now.Stage == node.InHook, before[id]
+	goesOn := was.Stage == node.AfterHook && was.Request == now.Request
+	stored := w.server[now.Request]
+	w.must(stored != nil && stored.DeletionTimestamp == nil, "%s is stopped for nobody", id)
+	w.must(stored.Status.Phase != v1beta1.RecreateCompleted || goesOn && !hook, "%s is stopped for a request that is over", id)
+	w.must(!goesOn || w.object.DeletionTimestamp == nil, "%s is stopped in a pod that is going", id)
+	w.must(stored.Labels[v1beta1.PodUIDLabel] == key.Name, "%s is stopped for a request of another pod", id)
+	name := ""
+	for _, run := range w.runs[types.UID(key.Name)] {
+		if run.ID == id {
+			name = run.Name
+		}
+		other, begun := before[run.ID]
+		this := run.ID == id
+		w.must(!begun || other.Stage == node.Ended || this && goesOn, "%s is stopped beside %s", id, run.ID)
+		w.must(!begun || !this || other.Request != now.Request || goesOn, "%s is stopped twice", run.ID)
 	}
-	w.must(slices.Contains(stored.Status.ContainerRecreateStates, want), "%s is stopped before that is written", kill.ContainerID)
+	w.must(name != "", "%s is no container of the pod that was meant", id)
+	want := v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreateRecreating, IsKilled: true, ContainerID: id}
+	if hook {
+		want = v1beta1.ContainerRecreateState{Name: name, Phase: v1beta1.RecreatePending, ContainerID: id}
+	}
+	w.must(slices.Contains(stored.Status.ContainerRecreateStates, want), "%s is stopped before that is written", id)
 	named := false
-	for _, c := range kill.Request.Spec.Containers {
-		named = named || c.Name == kill.Container
-		if c.Name == kill.Container && !kill.Request.Spec.Strategy.ForceRecreate {
-			w.must(c.StatusContext.ContainerID == kill.ContainerID, "%s had restarted by itself", kill.Container)
+	for _, c := range stored.Spec.Containers {
+		named = named || c.Name == name
+		if c.Name == name && !stored.Spec.Strategy.ForceRecreate {
+			w.must(c.StatusContext.ContainerID == id, "%s had restarted by itself", name)
 		}
 	}
-	w.must(named, "%s was not asked for", kill.Container)
-	found := false
-	for _, run := range w.runs[types.UID(kill.Request.Labels[v1beta1.PodUIDLabel])] {
-		found = found || run.ID == kill.ContainerID && run.Name == kill.Container
-		other, begun := w.stops[run.ID]
-		this := run.ID == kill.ContainerID
-		w.must(!begun || other.Stage == node.Ended || this && goesOn, "%s is stopped beside %s", kill.ContainerID, run.ID)
-		w.must(!begun || !this || other.Request != kill.Request.UID || goesOn, "%s is stopped twice", run.ID)
-	}
-	w.must(found, "%s is no container of the pod that was meant", kill.ContainerID)
+	w.must(named, "%s was not asked for", name)
 }
 
 // meets notes when a manager first saw a request.
@@ -119,8 +123,8 @@ func (w *world) judgeEnd(r *v1beta1.ContainerRecreateRequest) {
 		w.must(w.object.DeletionTimestamp != nil || r.Labels[v1beta1.PodUIDLabel] != string(w.pod), "%s ends, and its pod is there", r.Name)
 		return
 	}
-	for id, stop := range w.stops {
-		if stop.Request == r.UID && (stop.Stage == node.InHook || stop.Stage == node.AfterHook) {
+	for id, stop := range w.known() {
+		if stop.Request == r.UID && stop.Unsent() {
 			w.owed[r.UID] = id
 		}
 	}

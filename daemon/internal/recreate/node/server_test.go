@@ -93,8 +93,6 @@ func (w *world) write(a *action.Action) progress.Outcome {
 		err = simulate.ErrCrash
 	case err == nil:
 		w.asked.Taken(r.Name)
-	case apierrors.IsConflict(err):
-		delete(w.kept, r.UID)
 	}
 	return progress.OutcomeOf(err)
 }

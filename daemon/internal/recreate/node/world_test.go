@@ -1,11 +1,8 @@
 package node_test
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -15,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/plan/memory"
-	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerrestart"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/stops"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/node"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 )
@@ -49,12 +46,13 @@ type world struct {
 
 	// the agent, if there is one; stopping are the stops that the runtime works on, which outlive it
 	away     bool
-	seen     map[types.UID]time.Time
-	stops    map[string]node.Stop
-	kept     map[types.UID]*v1beta1.ContainerRecreateRequest // requests that are over, as it read them
-	begun    map[types.UID]bool                              // requests that may have begun
-	written  map[types.UID]int                               // versions of its own writes
-	pausing  *refusals.Tracker                               // what it leaves alone for a while
+	passes   *containerrestart.Passes
+	stops    *stops.Stops
+	begun    []func()          // what the pass has begun beside it
+	work     map[string]func() // hooks and stops under way, by container ID
+	answer   error             // what the next hook or stop ends with
+	written  map[types.UID]int // versions of its own writes
+	pausing  *refusals.Tracker // what it leaves alone for a while
 	stopping map[string]types.UID
 
 	// the manager
@@ -182,27 +180,6 @@ func (w *world) kubelet() {
 	w.report()
 }
 
-// runtime finishes one stop, one way or the other.
-func (w *world) runtime() {
-	if len(w.stopping) == 0 {
-		return
-	}
-	id := slices.Min(slices.Collect(maps.Keys(w.stopping)))
-	request := w.stopping[id]
-	delete(w.stopping, id)
-	stop, ours := w.stops[id]
-	stop.Stage, stop.At = node.Ended, w.at("node")
-	if w.odds(6) {
-		stop.Err = errors.New("the runtime is ill")
-		delete(w.owed, request)
-	} else {
-		w.endStopped(id, request)
-	}
-	if ours {
-		w.stops[id] = stop
-	}
-}
-
 func (w *world) endStopped(id string, request types.UID) {
 	for i := range w.runs[w.pod] {
 		if run := &w.runs[w.pod][i]; run.ID == id && run.Running {
@@ -214,121 +191,15 @@ func (w *world) endStopped(id string, request types.UID) {
 	}
 }
 
-// hooks ends the hook that is under way, in its time. Now and then the container ends, too.
-func (w *world) hooks() {
-	if w.rng.IntN(4) > 0 {
-		return
-	}
-	for _, id := range slices.Sorted(maps.Keys(w.stops)) {
-		stop := w.stops[id]
-		if stop.Stage != node.InHook {
-			continue
-		}
-		stop.Stage = node.AfterHook
-		w.stops[id] = stop
-		w.note("the hook of %s is over", id)
-		for i := range w.runs[w.pod] {
-			if run := &w.runs[w.pod][i]; run.ID == id && run.Running && w.rng.IntN(4) == 0 {
-				w.end(run, "in its hook")
-			}
-		}
-	}
-}
-
 // crash ends the agent; another one starts with an empty memory and lists the requests. What the runtime
 // was told goes on.
 func (w *world) crash() {
 	w.note("the agent starts")
-	w.seen, w.stops, w.written = map[types.UID]time.Time{}, map[string]node.Stop{}, map[types.UID]int{}
-	w.kept, w.begun = map[types.UID]*v1beta1.ContainerRecreateRequest{}, map[types.UID]bool{}
-	w.pausing, w.asked = &refusals.Tracker{}, simulate.Tries{}
+	w.written, w.pausing, w.asked = map[types.UID]int{}, &refusals.Tracker{}, simulate.Tries{}
+	w.newAgent()
 	clear(w.owed)
 	w.list()
 	if w.rng.IntN(2) == 0 {
 		w.stopping = map[string]types.UID{} // the runtime had not been told yet
-	}
-}
-
-// requests returns those for a pod that the agent knows of: the active ones, and of the others those that it has begun
-// a stop for.
-func (w *world) requests(pod types.UID, stops map[string]node.Stop) (known []*v1beta1.ContainerRecreateRequest, stale bool) {
-	for _, uid := range slices.Sorted(maps.Keys(w.cache)) {
-		r := w.cache[uid]
-		if version, _ := strconv.Atoi(r.ResourceVersion); version < w.written[uid] {
-			return nil, true // the cache does not show its own writes yet
-		}
-		if r.Labels[v1beta1.PodUIDLabel] == string(pod) {
-			known = append(known, r)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(stops)) {
-		stop := stops[id]
-		if w.cache[stop.Request] != nil || stop.Stage != node.InHook && stop.Stage != node.AfterHook {
-			continue
-		}
-		if w.kept[stop.Request] == nil && w.server[stop.Request] != nil {
-			w.kept[stop.Request] = w.server[stop.Request].DeepCopy()
-		}
-		if r := w.kept[stop.Request]; r != nil {
-			known = append(known, r)
-		}
-	}
-	return known, false
-}
-
-// agent is one round for one pod.
-func (w *world) agent(pod types.UID) {
-	if w.away {
-		return
-	}
-	s := node.Snapshot{PodUID: pod, GraceSeen: w.seen, Begun: w.begun, Stops: map[string]node.Stop{}, Now: w.at("node")}
-	for _, run := range w.runs[pod] {
-		if stop, begun := w.stops[run.ID]; begun {
-			s.Stops[run.ID] = stop
-		}
-	}
-	if pod == w.pod {
-		s.Containers = w.runs[pod]
-	}
-	var stale bool
-	if s.Requests, stale = w.requests(pod, s.Stops); stale {
-		return
-	}
-	for _, r := range s.Requests {
-		if _, known := w.seen[r.UID]; !known && len(r.Status.Conditions) > 0 {
-			w.seen[r.UID] = w.at("node")
-		}
-	}
-	s.PodGone = node.NeedsPodGone(s) && (pod != w.pod || w.object.DeletionTimestamp != nil)
-	key := memory.Key{NamespacedName: types.NamespacedName{Name: string(pod)}, UID: pod}
-	s.Refusals = w.pausing.For(key, refusals.Observation{Now: s.Now})
-	w.follow(key, node.Compute(s))
-}
-
-// follow does what the agent wants. The agent may be killed between any two things.
-func (w *world) follow(key memory.Key, todo node.Plan) {
-	for _, id := range todo.Abort {
-		w.note("the stop of %s is given up", id)
-		delete(w.stops, id)
-	}
-	now := func() time.Time { return w.at("node") }
-	done := progress.Run(todo.Steps, progress.InTurn(w.write, now), progress.Options{Workload: key, Refusals: w.pausing})
-	if errors.Is(done.Err, simulate.ErrCrash) {
-		w.crash()
-		return
-	}
-	for _, uid := range todo.Doubtful(&done) {
-		w.begun[uid] = true
-	}
-	if kill := todo.Hook; kill != nil && todo.Written(kill, &done) {
-		w.note("hook of %s for %s", kill.ContainerID, kill.Request.Name)
-		w.judgeKill(kill, true)
-		w.stops[kill.ContainerID] = node.Stop{Request: kill.Request.UID}
-	}
-	if kill := todo.Kill; kill != nil && todo.Written(kill, &done) {
-		w.note("stop %s for %s", kill.ContainerID, kill.Request.Name)
-		w.judgeKill(kill, false)
-		w.stops[kill.ContainerID] = node.Stop{Request: kill.Request.UID, Stage: node.Told}
-		w.stopping[kill.ContainerID] = kill.Request.UID
 	}
 }
