@@ -143,7 +143,7 @@ func (r *reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapsh
 	known := r.memory.of(pod)
 	s := plan.Snapshot{Pod: pod, EnvFromMetadata: r.config.EnvFromMetadata, Outdated: known.outdated, Unread: known.unread, Now: r.Clock.Now()}
 	s.Refusals = r.KnownRefusals(pod, nil, 0, s.Now)
-	containers, err := r.config.Runtimes.Containers(ctx, pod.Namespace, pod.Name)
+	containers, err := r.config.Runtimes.Containers(ctx, pod.Namespace, pod.Name, idsOf(pod))
 	if err != nil {
 		return s, nil, fmt.Errorf("list containers of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
@@ -159,6 +159,15 @@ func (r *reconciler) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapsh
 		s.Containers[i].Env = r.env(ctx, id)
 	}
 	return s, containers, nil
+}
+
+// idsOf returns the IDs of the pod's containers in its status.
+func idsOf(pod *corev1.Pod) []string {
+	var ids []string
+	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		ids = append(ids, s.ContainerID)
+	}
+	return ids
 }
 
 // env reads an environment from the runtime, or from the container if the runtime does not report it. It returns nil

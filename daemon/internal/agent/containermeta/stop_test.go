@@ -71,7 +71,7 @@ func (s *node) begin(name string, nap int64) *corev1.Pod {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: id}}
 	require.NoError(s.t, s.server.Create(s.t.Context(), pod))
-	containers, err := s.config.Runtimes.Containers(s.t.Context(), "shop", name)
+	containers, err := s.config.Runtimes.Containers(s.t.Context(), "shop", name, nil)
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.stop(ctx, pod, containers, id)

@@ -25,7 +25,7 @@ import (
 
 // Runtimes read the containers of pods. Runtimes of package cri implement it.
 type Runtimes interface {
-	Containers(ctx context.Context, namespace, name string) ([]cri.Container, error)
+	Containers(ctx context.Context, namespace, name string, ids []string) ([]cri.Container, error)
 	Status(ctx context.Context, containerID string) (cri.Status, error)
 }
 
@@ -107,7 +107,7 @@ func (p *Passes) snapshot(
 	s := node.Snapshot{PodUID: types.UID(key.Name), Requests: requests, Refusals: p.sources.Refusals(podOf(key), now), Now: now}
 	var containers []cri.Container
 	if len(requests) > 0 {
-		all, err := p.sources.Runtimes.Containers(ctx, key.Namespace, requests[0].Spec.PodName)
+		all, err := p.sources.Runtimes.Containers(ctx, key.Namespace, requests[0].Spec.PodName, idsOf(requests))
 		if err != nil {
 			return s, nil, err
 		}
@@ -132,6 +132,19 @@ func (p *Passes) snapshot(
 		}
 	}
 	return s, containers, nil
+}
+
+// idsOf returns the IDs of containers that requests for a pod have recorded.
+func idsOf(requests []*v1beta1.ContainerRecreateRequest) []string {
+	var ids []string
+	for _, r := range requests {
+		for i := range r.Spec.Containers {
+			if c := r.Spec.Containers[i].StatusContext; c != nil {
+				ids = append(ids, c.ContainerID)
+			}
+		}
+	}
+	return ids
 }
 
 // detail adds the times, which are not in the list.

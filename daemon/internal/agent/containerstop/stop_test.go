@@ -105,7 +105,7 @@ func TestHooksOverHTTP(t *testing.T) {
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
 				Status:     corev1.PodStatus{PodIP: "127.0.0.1"}, // where the test's servers listen
 			}, "main")
-			list, err := runtimes.Containers(t.Context(), "shop", "web")
+			list, err := runtimes.Containers(t.Context(), "shop", "web", nil)
 			require.NoError(t, err)
 			recorder := clientevents.NewFakeRecorder(9)
 			stopper := &containerstop.Stopper{Runtimes: runtimes, Events: &events.Recorder{EventRecorder: recorder}, Metrics: m, Clock: clock.RealClock{}}

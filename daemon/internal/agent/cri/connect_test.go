@@ -84,7 +84,7 @@ func TestARuntimeThatHangsIsUnavailable(t *testing.T) {
 	require.NoError(t, runtimes.Ready())
 	fake.Fail("Version", func(context.Context, any) error { return status.Error(codes.DeadlineExceeded, "too late") })
 	runtimes.Probe(t.Context())
-	_, err := runtimes.Containers(t.Context(), "shop", "web")
+	_, err := runtimes.Containers(t.Context(), "shop", "web", nil)
 	require.ErrorContains(t, err, "too late")
 	assert.True(t, cri.IsUnavailable(err))
 }

@@ -70,7 +70,7 @@ func TestAMissingRuntimeIsAReasonThatNamesThePaths(t *testing.T) {
 	err := runtimes.Ready()
 	require.ErrorContains(t, err, "no container runtime found, tried")
 	require.ErrorContains(t, err, filepath.Join(folder, "crio/crio.sock"))
-	_, err = runtimes.Containers(t.Context(), "shop", "web")
+	_, err = runtimes.Containers(t.Context(), "shop", "web", nil)
 	require.Error(t, err)
 	assert.Zero(t, testutil.ToFloat64(m.RuntimeReady))
 
@@ -110,9 +110,43 @@ func TestSeveralRuntimesAreToldApartByTheNameInContainerIDs(t *testing.T) {
 	forImages, err := runtimes.ForImages()
 	require.NoError(t, err)
 	assert.Equal(t, "containerd", forImages.Name(), "the first in the order of discovery")
-	all, err := runtimes.Containers(t.Context(), "shop", "web")
+	all, err := runtimes.Containers(t.Context(), "shop", "web", nil)
 	require.NoError(t, err)
 	assert.Len(t, all, 2)
+}
+
+// A runtime that has answered once, and whose socket outlives it, holds up no pod that another runtime keeps.
+func TestARuntimeThatHangsHoldsUpItsOwnPodsOnly(t *testing.T) {
+	folder := simulate.Folder(t)
+	works := simulate.NewRuntime(t, "containerd", filepath.Join(folder, "containerd/containerd.sock"))
+	hangs := simulate.NewRuntime(t, "cri-o", filepath.Join(folder, "crio/crio.sock"))
+	a, b := works.Run(pod("web"), "main"), hangs.Run(pod("web"), "main")
+	runtimes, _ := givenRuntimes(t, folder, "")
+	await.Until(t, func(check *assert.CollectT) { assert.Len(check, runtimes.All(), 2) })
+	hang := func(ctx context.Context, _ any) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	hangs.Fail("Version", hang)
+	hangs.Fail("ListContainers", hang)
+
+	list := func(ids ...string) ([]cri.Container, error) {
+		return runtimes.Containers(t.Context(), "shop", "web", ids)
+	}
+	all, err := list(a)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, a, all[0].ID)
+	runtimes.Probe(t.Context())
+	before := len(hangs.Calls("ListContainers"))
+	all, err = list(a)
+	require.NoError(t, err)
+	assert.Len(t, all, 1)
+	assert.Len(t, hangs.Calls("ListContainers"), before, "a runtime that did not answer the last probe is not waited for")
+	for _, ids := range [][]string{{b}, {a, b}, nil} {
+		_, err = list(ids...)
+		require.ErrorContains(t, err, "list containers in cri-o")
+	}
 }
 
 func TestContainersCarryWhatTheKubeletWrote(t *testing.T) {
@@ -124,7 +158,7 @@ func TestContainersCarryWhatTheKubeletWrote(t *testing.T) {
 	runtimes, _ := givenRuntimes(t, folder, "")
 	eventuallyReady(t, runtimes)
 
-	all, err := runtimes.Containers(t.Context(), "shop", "web")
+	all, err := runtimes.Containers(t.Context(), "shop", "web", nil)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	assert.Equal(t, cri.StateExited, all[0].State)

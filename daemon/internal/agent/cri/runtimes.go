@@ -224,12 +224,21 @@ func (r *Runtimes) ForImages() (*Runtime, error) {
 
 // All returns the runtimes that were found, those that do not answer now included.
 func (r *Runtimes) All() []*Runtime {
+	var all []*Runtime
+	for _, c := range r.connections() {
+		all = append(all, c.runtime)
+	}
+	return all
+}
+
+// connections returns the connections to the runtimes that were found, with the result of the last probe of each.
+func (r *Runtimes) connections() []connection {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	var all []*Runtime
+	var all []connection
 	for _, path := range r.paths {
 		if c := r.known[path]; c != nil && c.runtime != nil {
-			all = append(all, c.runtime)
+			all = append(all, *c)
 		}
 	}
 	return all
@@ -260,19 +269,39 @@ func (r *Runtimes) Status(ctx context.Context, containerID string) (Status, erro
 	return runtime.Status(ctx, containerID)
 }
 
-// Containers lists the containers of a pod in all runtimes. It fails when one of them does: a list with
-// missing containers would look as if they had ended.
-func (r *Runtimes) Containers(ctx context.Context, namespace, name string) ([]Container, error) {
+// Containers lists the containers of a pod in all runtimes. ids are the container IDs by which the cluster knows the pod. A
+// runtime that keeps one of them must answer: a list with missing containers would look as if they had ended. Another one
+// may fail, for example one that was shut down and has left its socket. Without ids, all runtimes must answer.
+func (r *Runtimes) Containers(ctx context.Context, namespace, name string, ids []string) ([]Container, error) {
 	if err := r.Ready(); err != nil {
 		return nil, err
 	}
 	var all []Container
-	for _, one := range r.All() {
-		list, err := one.Containers(ctx, namespace, name)
-		if err != nil {
-			return nil, fmt.Errorf("list containers in %s: %w", one.Name(), err)
+	for _, c := range r.connections() {
+		needed := keepsAny(c.runtime.Name(), ids)
+		if c.err != nil && !needed {
+			continue // its calls would only time out
 		}
-		all = append(all, list...)
+		list, err := c.runtime.Containers(ctx, namespace, name)
+		switch {
+		case err != nil && needed:
+			return nil, fmt.Errorf("list containers in %s: %w", c.runtime.Name(), err)
+		case err == nil:
+			all = append(all, list...)
+		}
 	}
 	return all, nil
+}
+
+// keepsAny reports whether a runtime keeps one of the containers, which is unknown without IDs.
+func keepsAny(runtime string, ids []string) bool {
+	known := false
+	for _, id := range ids {
+		name, _ := splitID(id)
+		if name == runtime {
+			return true
+		}
+		known = known || name != ""
+	}
+	return !known
 }

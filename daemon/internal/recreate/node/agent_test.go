@@ -76,7 +76,7 @@ func (p parts) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 func (p parts) List(context.Context, client.ObjectList, ...client.ListOption) error { return errServer }
 
 // Containers lists the containers of the pod that is there now.
-func (p parts) Containers(context.Context, string, string) ([]cri.Container, error) {
+func (p parts) Containers(context.Context, string, string, []string) ([]cri.Container, error) {
 	if p.odds(30) {
 		return nil, errAway
 	}
