@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
@@ -33,7 +32,7 @@ import (
 
 // node is a node whose containers are stopped by the test.
 type node struct {
-	*reconciler
+	*Passes
 	t       *testing.T
 	server  client.Client
 	runtime *simulate.Runtime
@@ -49,10 +48,9 @@ func givenNode(t *testing.T) *node {
 	runtimes.Probe(t.Context())
 	server := fake.NewClientBuilder().Build()
 	stopper := &containerstop.Stopper{Runtimes: runtimes, Events: &events.Recorder{EventRecorder: &clientevents.FakeRecorder{}}, Metrics: m, Clock: clock.RealClock{}}
-	return &node{t: t, server: server, runtime: runtime, reconciler: &reconciler{
-		Controller: &base.Controller{Live: server}, config: Config{Runtimes: runtimes, Stopper: stopper, Metrics: m},
-		stops: stops.New(stopper, clock.RealClock{}, nil), memory: newMemory(),
-	}}
+	return &node{t: t, server: server, runtime: runtime, Passes: NewPasses(
+		Sources{Live: server, Runtimes: runtimes, Clock: clock.RealClock{}, Metrics: m}, stops.New(stopper, clock.RealClock{}, nil),
+	)}
 }
 
 // begin begins the restart of the container of a pod whose update asks for it. Its hook waits for a while.
@@ -71,7 +69,7 @@ func (s *node) begin(name string, nap int64) *corev1.Pod {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: id}}
 	require.NoError(s.t, s.server.Create(s.t.Context(), pod))
-	containers, err := s.config.Runtimes.Containers(s.t.Context(), "shop", name, nil)
+	containers, err := s.sources.Runtimes.Containers(s.t.Context(), "shop", name, nil)
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.stop(ctx, pod, containers, id)

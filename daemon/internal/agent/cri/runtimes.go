@@ -269,6 +269,24 @@ func (r *Runtimes) Status(ctx context.Context, containerID string) (Status, erro
 	return runtime.Status(ctx, containerID)
 }
 
+// Details returns what Status does and the environment of a container, if its runtime reports it.
+func (r *Runtimes) Details(ctx context.Context, containerID string) (Status, error) {
+	runtime, err := r.ForContainer(containerID)
+	if err != nil {
+		return Status{}, err
+	}
+	return runtime.Details(ctx, containerID)
+}
+
+// Env reads the environment of a container by a command in it.
+func (r *Runtimes) Env(ctx context.Context, containerID string) (map[string]string, error) {
+	runtime, err := r.ForContainer(containerID)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.Env(ctx, containerID)
+}
+
 // Containers lists the containers of a pod in all runtimes. ids are the container IDs by which the cluster knows the pod. A
 // runtime that keeps one of them must answer: a list with missing containers would look as if they had ended. Another one
 // may fail, for example one that was shut down and has left its socket. Without ids, all runtimes must answer.

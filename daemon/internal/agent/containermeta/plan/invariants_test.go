@@ -1,16 +1,23 @@
 package plan_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
@@ -20,11 +27,16 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
+	"github.com/flotilla-project/flotilla/daemon/internal/agent/stops"
 )
 
-// node is a pod with three containers that read none, one and two annotations, and the kubelet and runtime
-// that run them. The server refuses the annotation for a while.
+// node is a pod with three containers that read none, one and two annotations, the kubelet and runtime that run them, and
+// the passes of the agent. The server refuses the annotation for a while.
 type node struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -32,12 +44,69 @@ type node struct {
 	now      time.Time
 	runs     map[string]*plan.Container // the present run of each container
 	count    int
-	outdated map[string]plan.Outdated
-	unread   map[string]plan.Unread
+	passes   *containermeta.Passes
+	work     []func() // that a pass has begun
 	restarts map[string]int
 	refuses  bool // the server the annotation
 	memory   refusals.Tracker
 	tries    simulate.Tries
+}
+
+// parts is the node as the agent sees it: the container runtime, the server, the clock, and what carries out stops.
+type parts struct {
+	client.Reader
+	*node
+}
+
+func (p parts) Now() time.Time                  { return p.now }
+func (p parts) Since(t time.Time) time.Duration { return p.now.Sub(t) }
+
+func (p parts) Pod(context.Context, types.NamespacedName) (*corev1.Pod, error) {
+	return p.pod.DeepCopy(), nil
+}
+
+func (p parts) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	p.pod.DeepCopyInto(into.(*corev1.Pod))
+	return nil
+}
+
+func (p parts) Containers(context.Context, string, string, []string) ([]cri.Container, error) {
+	var all []cri.Container
+	for _, run := range p.runs {
+		state := cri.StateExited
+		if run.Running {
+			state = cri.StateRunning
+		}
+		all = append(all, cri.Container{ID: run.ID, Name: run.Name, State: state, Hash: run.Hash, Pod: cri.Pod{UID: p.pod.UID}})
+	}
+	return all, nil
+}
+
+// Details returns the environment of a container; sometimes it cannot be read.
+func (p parts) Details(_ context.Context, id string) (cri.Status, error) {
+	for _, run := range p.runs {
+		if run.ID == id && p.random.IntN(4) > 0 {
+			return cri.Status{Env: run.Env}, nil
+		}
+	}
+	return cri.Status{}, nil
+}
+
+func (p parts) Env(context.Context, string) (map[string]string, error) {
+	return nil, errors.New("the image has no command env")
+}
+
+func (p parts) Hook(context.Context, containerstop.Request) (time.Duration, error) { return 0, nil }
+
+// Signal ends a run.
+func (p parts) Signal(_ context.Context, o containerstop.Request, _ time.Duration) error {
+	require.NotEmpty(p.t, p.pod.Status.Conditions, "outside an update")
+	run := p.runs[o.Container.Name]
+	require.Equal(p.t, run.ID, o.Container.ID)
+	require.True(p.t, run.Running)
+	run.Running = false
+	p.restarts[run.Name]++
+	return nil
 }
 
 func reads(names ...string) []corev1.EnvVar {
@@ -66,6 +135,15 @@ func givenNode(t *testing.T, seed uint64) *node {
 		n.start(c.Name)
 	}
 	n.report()
+	m, err := metrics.New(prometheus.NewRegistry())
+	require.NoError(t, err)
+	p := parts{node: n}
+	n.passes = containermeta.NewPasses(containermeta.Sources{
+		Pod: p.Pod, Live: p, Runtimes: p, Clock: p, Metrics: m, EnvFromMetadata: true,
+		Refusals: func(pod client.Object, now time.Time) action.Refusals {
+			return n.memory.For(memory.KeyOf(pod), refusals.Observation{Now: now})
+		},
+	}, stops.New(p, p, func(work func()) { n.work = append(n.work, work) }))
 	return n
 }
 
@@ -85,42 +163,19 @@ func (n *node) report() {
 	}
 }
 
-// pass makes a plan and follows it.
-func (n *node) pass() plan.Plan {
-	s := plan.Snapshot{Pod: n.pod, EnvFromMetadata: true, Outdated: n.outdated, Unread: n.unread, Now: n.now}
-	for _, run := range n.runs {
-		s.Containers = append(s.Containers, *run)
-	}
-	known := map[string]bool{}
-	for _, id := range plan.NeedEnv(s) {
-		known[id] = n.random.IntN(4) > 0 // the others cannot be read this time
-	}
-	for i := range s.Containers {
-		if !known[s.Containers[i].ID] {
-			s.Containers[i].Env = nil
-		}
-	}
-	key := memory.KeyOf(n.pod)
-	s.Refusals = n.memory.For(key, refusals.Observation{Now: n.now})
-	todo := plan.Compute(s)
+// pass runs a pass of the agent, and the stops that it begins.
+func (n *node) pass() action.Plan {
+	pass, err := n.passes.Look(ctrl.LoggerInto(n.t.Context(), logr.Discard()), client.ObjectKeyFromObject(n.pod))
+	require.NoError(n.t, err)
 	now := func() time.Time { return n.now }
-	done := progress.Run(todo.Steps, progress.InTurn(n.write, now), progress.Options{Workload: key, Refusals: &n.memory})
-	n.unread = todo.Unread
-	if !todo.Reported(&done) {
-		return todo
+	done := progress.Run(pass.Plan.Steps, progress.InTurn(n.write, now), progress.Options{Workload: memory.KeyOf(n.pod), Refusals: &n.memory})
+	pass.Executed(&done)
+	for len(n.work) > 0 {
+		work := n.work[0]
+		n.work = n.work[1:]
+		work()
 	}
-	n.outdated = todo.Outdated
-	for _, id := range todo.Stop {
-		require.NotEmpty(n.t, n.pod.Status.Conditions, "outside an update")
-		for name, run := range n.runs {
-			if run.ID == id {
-				require.True(n.t, run.Running)
-				run.Running = false
-				n.restarts[name]++
-			}
-		}
-	}
-	return todo
+	return pass.Plan
 }
 
 // write is the server's answer to the annotation.
@@ -199,7 +254,7 @@ func (n *node) settle() {
 	for n.pass().RequeueAfter > 0 { // an environment that could not be read
 		n.now = n.now.Add(3 * time.Second)
 	}
-	assert.Empty(n.t, n.pass().Annotation)
+	assert.Empty(n.t, n.pass().Steps)
 	meta, err := inplace.ReadRuntimeContainersMeta(n.pod)
 	require.NoError(n.t, err)
 	require.Len(n.t, meta.Containers, 3)
