@@ -108,7 +108,7 @@ func TestNodesWithPodsArePulledOn(t *testing.T) {
 
 func TestSecretsAreCopiedAndRemoved(t *testing.T) {
 	c := givenController(t)
-	givenNodes(t, c, 1)
+	names := givenNodes(t, c, 1)
 	namespace := env.Namespace(t)
 	source := givenSecret(t, c, namespace)
 	with := func(name string) func(*v1beta1.ImagePullJob) {
@@ -135,6 +135,14 @@ func TestSecretsAreCopiedAndRemoved(t *testing.T) {
 		require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(second), second))
 		assert.Empty(collect, second.Finalizers)
 	})
+
+	image := &nodeimage.NodeImage{}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: names[0]}, image))
+	require.Len(t, image.Spec.Images["nginx"].PullSecrets, 1, "a reference to the copy that is gone")
+	third := givenJob(t, c, namespace, func(job *v1beta1.ImagePullJob) { job.Name, job.Spec.Image = "third", "nginx:1.26" })
+	eventually(t, c, third, completed)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: names[0]}, image))
+	assert.Empty(t, image.Spec.Images["nginx"].PullSecrets, "it leaves with the next request")
 }
 
 // Whichever write is the last one of a manager, the next one ends the job, and no node pulls twice.

@@ -77,6 +77,7 @@ type sources struct {
 	namespace string // of the copies
 	secrets   answers[types.NamespacedName, *corev1.Secret]
 	ready     answers[string, bool]
+	absent    answers[string, bool]
 }
 
 func newSources(live client.Reader, namespace string, clock clock.PassiveClock) *sources {
@@ -84,6 +85,7 @@ func newSources(live client.Reader, namespace string, clock clock.PassiveClock) 
 		live: live, namespace: namespace,
 		secrets: answers[types.NamespacedName, *corev1.Secret]{clock: clock, age: secretAge},
 		ready:   answers[string, bool]{clock: clock, age: secretAge},
+		absent:  answers[string, bool]{clock: clock, age: secretAge},
 	}
 }
 
@@ -118,6 +120,21 @@ func (s *sources) namespaceReady(ctx context.Context) bool {
 		return true
 	}
 	return ready
+}
+
+// gone reports whether the server has no secret of that name in the namespace of the copies, which the cache does not show:
+// the cache may lag behind a job that has just made the copy.
+func (s *sources) gone(ctx context.Context, name string) bool {
+	absent, err := s.absent.get(name, func() (bool, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		err := s.live.List(ctx, list, client.InNamespace(s.namespace), client.MatchingFields{"metadata.name": name})
+		return len(list.Items) == 0, err
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Failed to check whether a copy of a pull secret exists", "secret", name)
+	}
+	return err == nil && absent
 }
 
 // podLists lists the pods that jobs select by podSelector. They are listed and not watched: a cache of all pods of a

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -40,6 +41,9 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		if s.NoNodeImages, err = r.noNodeImages(ctx); err != nil {
 			return s, err
 		}
+	}
+	if s.Secrets.Gone, err = r.goneSecrets(ctx, s.Job, &s); err != nil {
+		return s, err
 	}
 	if s.Owned, err = fastclient.ByIndex[nodeimage.NodeImage](ctx, r.Reader, "", jobIndex, string(s.Job.UID)); err != nil {
 		return s, fmt.Errorf("read the node images of a job: %w", err)
@@ -177,6 +181,32 @@ func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 	}
 	slices.SortFunc(s.Copies, func(a, b *corev1.Secret) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
+}
+
+// goneSecrets returns the names of the secrets that do not exist, of those in the namespace of the copies that the targets
+// refer to for the image of the job.
+func (r *reconciler) goneSecrets(ctx context.Context, job *v1beta1.ImagePullJob, s *plan.Snapshot) (gone []string, err error) {
+	ref, err := imageref.Parse(job.Spec.Image)
+	if err != nil || s.Secrets.Unread || len(s.Secrets.Lacking) > 0 {
+		return nil, nil //nolint:nilerr // the plan tells of the image
+	}
+	seen := map[string]bool{}
+	for _, target := range s.Targets {
+		for _, secret := range target.Spec.Images[ref.Name].PullSecrets {
+			if secret.Namespace != r.namespace || seen[secret.Name] {
+				continue
+			}
+			seen[secret.Name] = true
+			_, err := fastclient.Get[corev1.Secret](ctx, r.Reader, types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name})
+			switch {
+			case apierrors.IsNotFound(err) && r.secrets.gone(ctx, secret.Name):
+				gone = append(gone, secret.Name)
+			case client.IgnoreNotFound(err) != nil:
+				return nil, fmt.Errorf("read secret %s: %w", secret.Name, err)
+			}
+		}
+	}
+	return gone, nil
 }
 
 // takenNames returns which names of a copy of the secret others have.

@@ -100,14 +100,7 @@ func (t *tally) merged(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) 
 	if alone && len(image.Tags) == 1 || !t.owns(tag) {
 		next.SandboxConfig = t.sandbox()
 	}
-	next.PullSecrets = slices.Clone(image.PullSecrets)
-	for _, secret := range t.secrets {
-		if !slices.ContainsFunc(next.PullSecrets, func(s nodeimage.SecretReference) bool {
-			return s.Namespace == secret.Namespace && s.Name == secret.Name
-		}) {
-			next.PullSecrets = append(next.PullSecrets, secret)
-		}
-	}
+	next.PullSecrets = t.secretsOf(image)
 	at := find(next.Tags, t.ref.Tag)
 	if alone || !t.owns(tag) {
 		at.ImagePullPolicy = nodeimage.PullIfNotPresent
@@ -121,6 +114,31 @@ func (t *tally) merged(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) 
 	}
 	at.PullPolicy = &policy
 	return next
+}
+
+// secretsOf returns the references to secrets with those of the job, and without those to secrets that do not exist. A
+// write for another reason drops them: each costs the agent a request with each pull, and their number is limited.
+func (t *tally) secretsOf(image *nodeimage.ImageSpec) []nodeimage.SecretReference {
+	next := slices.DeleteFunc(slices.Clone(image.PullSecrets), func(s nodeimage.SecretReference) bool {
+		return t.gone[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}] && !refersTo(t.secrets, s)
+	})
+	for _, secret := range t.secrets {
+		if !refersTo(next, secret) {
+			next = append(next, secret)
+		}
+	}
+	return next
+}
+
+// hasSecrets reports whether the entry of the image refers to all secrets of the job.
+func (t *tally) hasSecrets(image *nodeimage.ImageSpec) bool {
+	return !slices.ContainsFunc(t.secrets, func(s nodeimage.SecretReference) bool { return !refersTo(image.PullSecrets, s) })
+}
+
+func refersTo(references []nodeimage.SecretReference, secret nodeimage.SecretReference) bool {
+	return slices.ContainsFunc(references, func(s nodeimage.SecretReference) bool {
+		return s.Namespace == secret.Namespace && s.Name == secret.Name
+	})
 }
 
 // largest returns the limits that suit both the job and the others that want the tag.
@@ -149,13 +167,14 @@ func (t *tally) sandbox() *nodeimage.SandboxConfig {
 	return &nodeimage.SandboxConfig{Labels: t.template.SandboxConfig.Labels, Annotations: t.template.SandboxConfig.Annotations}
 }
 
-// lacksRoom reports whether the NodeImage has no room for another image, or the image none for another tag.
+// lacksRoom reports whether the NodeImage has no room for another image, or the image none for another tag or secret.
 func (t *tally) lacksRoom(image *nodeimage.NodeImage) bool {
 	entry, there := image.Spec.Images[t.ref.Name]
 	if !there {
 		return len(image.Spec.Images) >= nodeimage.MaxImagesPerNode
 	}
-	return find(entry.Tags, t.ref.Tag) == nil && len(entry.Tags) >= nodeimage.MaxTagsPerImage
+	return find(entry.Tags, t.ref.Tag) == nil && len(entry.Tags) >= nodeimage.MaxTagsPerImage ||
+		!t.hasSecrets(&entry) && len(t.secretsOf(&entry)) > nodeimage.MaxSecretsPerImage
 }
 
 // part is how much a job wants of a NodeImage.
@@ -292,7 +311,7 @@ func (t *tally) joins(image *nodeimage.NodeImage, spec *nodeimage.ImageSpec, tag
 	if tag.ImagePullPolicy == nodeimage.PullAlways {
 		at.ImagePullPolicy = tag.ImagePullPolicy
 	}
-	return equality.Semantic.DeepEqual(next.SandboxConfig, spec.SandboxConfig) && len(next.PullSecrets) == len(spec.PullSecrets) &&
+	return equality.Semantic.DeepEqual(next.SandboxConfig, spec.SandboxConfig) && t.hasSecrets(spec) &&
 		t.sameLimits(at, tag)
 }
 

@@ -108,7 +108,10 @@ func (p *pass) run() {
 	}
 	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate, bounded: p.policy.ActiveDeadlineSeconds == nil}
 	secrets, ready := p.copySecrets()
-	t.secrets = secrets
+	t.secrets, t.gone = secrets, map[types.NamespacedName]bool{}
+	for _, name := range p.Secrets.Gone {
+		t.gone[types.NamespacedName{Namespace: p.Secrets.Namespace, Name: name}] = true
+	}
 	t.count(p.Targets)
 	status := p.status(&t)
 	p.plan.status = status
@@ -133,7 +136,8 @@ func (p *pass) pull(t *tally) {
 		switch {
 		case (begins || n.outdated) && t.lacksRoom(image):
 			full++
-			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull, or %d tags of this one", nodeimage.MaxImagesPerNode, nodeimage.MaxTagsPerImage)
+			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull, or %d tags or %d pull secrets of this one",
+				nodeimage.MaxImagesPerNode, nodeimage.MaxTagsPerImage, nodeimage.MaxSecretsPerImage)
 		case begins || n.outdated:
 			writes := p.bring(t, image, n, asked, "Pull", fmt.Sprintf("node %d of %d", i+1, len(p.Targets)))
 			writes = slices.DeleteFunc(writes, func(write action.Action) bool { return p.plan.YieldsPlace(&write) })
@@ -153,7 +157,7 @@ func (p *pass) pull(t *tally) {
 		}
 	}
 	if full > 0 {
-		p.notes = append(p.notes, strconv.Itoa(full)+" nodes have the maximum number of images or tags")
+		p.notes = append(p.notes, strconv.Itoa(full)+" nodes have the maximum number of images, tags or pull secrets")
 	}
 	// Abandoned pulls stop first, so that never more nodes pull than may.
 	p.plan.Add(action.Step{Name: "abandon", Actions: abandon})

@@ -288,7 +288,7 @@ func TestAFullNodeIsPassedOver(t *testing.T) {
 	}
 	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
 	assert.Equal(t, 1, p.Count(action.PatchSpec))
-	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images or tags")
+	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images, tags or pull secrets")
 
 	full.Spec.Images = map[string]nodeimage.ImageSpec{"nginx": {}}
 	entry := nodeimage.ImageSpec{}
@@ -298,7 +298,7 @@ func TestAFullNodeIsPassedOver(t *testing.T) {
 	full.Spec.Images["nginx"] = entry
 	p = compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{full, image("n1")}, Now: now})
 	assert.Equal(t, 1, p.Count(action.PatchSpec))
-	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images or tags")
+	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images, tags or pull secrets")
 }
 
 func TestCompletedJobsGoInTime(t *testing.T) {

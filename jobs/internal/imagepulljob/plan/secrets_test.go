@@ -125,6 +125,51 @@ func TestMissingSecretsAreTold(t *testing.T) {
 	assert.Equal(t, []nodeimage.SecretReference{{Namespace: config, Name: "s", Mode: nodeimage.SecretBatch}}, written(t, &p, image("n0")).Spec.Images["nginx"].PullSecrets)
 }
 
+// A reference to a copy that was deleted leaves with the next request for the image, and no pull begins again for that. A
+// reference to the job's own copy stays: the job makes the copy again.
+func TestReferencesToDeletedCopiesGo(t *testing.T) {
+	own := CopyNames(types.NamespacedName{Namespace: gen.Namespace, Name: "s"})[0]
+	there, gone := nodeimage.SecretReference{Namespace: config, Name: "there", Mode: nodeimage.SecretBatch}, nodeimage.SecretReference{Namespace: config, Name: "gone", Mode: nodeimage.SecretBatch}
+	mine, elsewhere := nodeimage.SecretReference{Namespace: config, Name: own, Mode: nodeimage.SecretBatch}, nodeimage.SecretReference{Namespace: "elsewhere", Name: "gone"}
+	secrets := Secrets{
+		Namespace: config, NamespaceReady: true, Gone: []string{"gone", own}, Sources: map[string]*corev1.Secret{"s": secret("s", nil)},
+	}
+	o := image("n0")
+	o.Spec.Images = map[string]nodeimage.ImageSpec{"nginx": {
+		PullSecrets: []nodeimage.SecretReference{gone, there, mine, elsewhere}, Tags: []nodeimage.ImageTagSpec{{Tag: "0", CreatedAt: new(metav1.NewTime(now))}},
+	}}
+	j := job(withSecret, protected)
+	p := compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{o}, Secrets: secrets, Now: now})
+	o = written(t, &p, o)
+	assert.Equal(t, []nodeimage.SecretReference{there, mine, elsewhere}, o.Spec.Images["nginx"].PullSecrets)
+
+	answer(o, nodeimage.ImagePulling)
+	pulls := o.Spec.Images["nginx"]
+	pulls.PullSecrets = []nodeimage.SecretReference{gone, mine}
+	o.Spec.Images["nginx"] = pulls
+	p = compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{o}, Secrets: secrets, Now: now})
+	assert.Zero(t, p.Count(action.PatchSpec), "its pull is under way")
+}
+
+// References that nothing drops would fill the entry of an image, and its NodeImage would be refused.
+func TestAnImageHasRoomForSecretsOrTheNodeWaits(t *testing.T) {
+	o := image("n0")
+	full := nodeimage.ImageSpec{Tags: []nodeimage.ImageTagSpec{{Tag: "0", CreatedAt: new(metav1.NewTime(now))}}}
+	secrets := Secrets{Namespace: config, NamespaceReady: true, Sources: map[string]*corev1.Secret{"s": secret("s", nil)}}
+	for i := range nodeimage.MaxSecretsPerImage {
+		full.PullSecrets = append(full.PullSecrets, nodeimage.SecretReference{Namespace: config, Name: fmt.Sprint("c", i), Mode: nodeimage.SecretBatch})
+	}
+	o.Spec.Images = map[string]nodeimage.ImageSpec{"nginx": full}
+	p := compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{o}, Secrets: secrets, Now: now})
+	assert.Zero(t, p.Count(action.PatchSpec))
+	assert.Contains(t, p.status.Message, "1 nodes have the maximum number of images, tags or pull secrets")
+
+	secrets.Gone = []string{"c7"}
+	p = compute(t, Snapshot{Job: job(withSecret, protected), Targets: []*nodeimage.NodeImage{o}, Secrets: secrets, Now: now})
+	assert.Equal(t, 1, p.Count(action.PatchSpec), p.String())
+	assert.Len(t, written(t, &p, o).Spec.Images["nginx"].PullSecrets, nodeimage.MaxSecretsPerImage)
+}
+
 // Six digits are few: of some thousand namespaces with a secret of the same name, two may have the same.
 func TestAnotherNameIsTakenWhereOneIsTaken(t *testing.T) {
 	source := secret("s", nil)

@@ -50,4 +50,6 @@ type Secrets struct {
 	Copies []*corev1.Secret
 	// Taken are the CopyNames of these secrets that other secrets have.
 	Taken []string
+	// Gone are the names of secrets in that namespace that NodeImages refer to and that do not exist.
+	Gone []string
 }

@@ -47,6 +47,8 @@ type tally struct {
 	policy   nodeimage.ImageTagPullPolicy
 	template *v1beta1.ImagePullJobTemplate
 	secrets  []nodeimage.SecretReference
+	// gone are secrets that do not exist.
+	gone map[types.NamespacedName]bool
 	// bounded is true if the deadline in the policy is not the user's.
 	bounded bool
 
@@ -126,7 +128,7 @@ func (t *tally) owns(tag *nodeimage.ImageTagSpec) bool {
 // tag too, they agree: each limit is the largest of all jobs, and secrets are added up.
 func (t *tally) differs(image *nodeimage.ImageSpec, tag *nodeimage.ImageTagSpec) bool {
 	next := t.merged(image, tag)
-	return !equality.Semantic.DeepEqual(next.SandboxConfig, image.SandboxConfig) || len(next.PullSecrets) != len(image.PullSecrets) ||
+	return !equality.Semantic.DeepEqual(next.SandboxConfig, image.SandboxConfig) || !t.hasSecrets(image) ||
 		!t.sameLimits(find(next.Tags, t.ref.Tag), tag)
 }
 
