@@ -25,6 +25,7 @@ type reconciler struct {
 	namespace string // of the copies of pull secrets
 	secrets   *sources
 	pods      *podLists
+	ready     *readiness
 	vault     *vault
 	// over is nil where the copies of pull secrets are cached, otherwise it reports whether they are by now.
 	over func() bool

@@ -1,6 +1,7 @@
 package imagepulljob_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,6 +35,25 @@ func cloneSets() *apiextensionsv1.CustomResourceDefinition {
 			}},
 		},
 	}
+}
+
+// A node that is not ready waits for the others, whatever its name.
+func TestReadyNodesPullFirst(t *testing.T) {
+	c := givenController(t)
+	names := givenNodes(t, c, 2)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}
+	require.NoError(t, c.Create(t.Context(), node))
+	t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), node))) })
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	require.NoError(t, c.Status().Update(t.Context(), node))
+	givenJob(t, c, env.Namespace(t))
+	image := &nodeimage.NodeImage{}
+	await.Until(t, func(collect *assert.CollectT) {
+		require.NoError(collect, c.Get(t.Context(), client.ObjectKey{Name: names[1]}, image))
+		assert.Len(collect, image.Spec.Images, 1)
+	})
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: names[0]}, image))
+	assert.Empty(t, image.Spec.Images)
 }
 
 // The first node to pull is that of the pod which the workload updates first, whatever its name.

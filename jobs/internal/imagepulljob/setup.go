@@ -125,6 +125,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, v *vault, over func
 	r := &reconciler{
 		Controller: b, ttl: o.TTL, namespace: o.ConfigNamespace, vault: v, over: over,
 		secrets: newSources(b.Live, o.ConfigNamespace, b.Clock),
+		ready:   newReadiness(mgr, b.Reader),
 		pods:    &podLists{live: b.Live, lists: answers[podList, []string]{clock: b.Clock, age: podAge}},
 	}
 	watch := ctrl.NewControllerManagedBy(mgr).

@@ -42,6 +42,11 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 			return s, err
 		}
 	}
+	if len(s.Targets) > 1 {
+		if s.NotReady, err = r.ready.notReady(ctx); err != nil {
+			return s, err
+		}
+	}
 	if s.Secrets.Gone, err = r.goneSecrets(ctx, s.Job, &s); err != nil {
 		return s, err
 	}

@@ -107,6 +107,7 @@ func (p *pass) run() {
 		return
 	}
 	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate, bounded: p.policy.ActiveDeadlineSeconds == nil}
+	p.Targets = p.readyFirst()
 	secrets, ready := p.copySecrets()
 	t.secrets, t.gone = secrets, map[types.NamespacedName]bool{}
 	for _, name := range p.Secrets.Gone {
@@ -120,6 +121,23 @@ func (p *pass) run() {
 		p.tellSlow(&t)
 	}
 	status.Message = join(status.Message, p.notes)
+}
+
+// readyFirst returns the targets with those behind the others whose nodes are not ready: each of these would hold a place
+// until it is given up.
+func (p *pass) readyFirst() []*nodeimage.NodeImage {
+	if len(p.NotReady) == 0 {
+		return p.Targets
+	}
+	var first, last []*nodeimage.NodeImage
+	for _, target := range p.Targets {
+		if p.NotReady[target.Name] {
+			last = append(last, target)
+		} else {
+			first = append(first, target)
+		}
+	}
+	return append(first, last...)
 }
 
 // pull writes the entries of the nodes that may begin, and of those with a pull that the job has changed since, and

@@ -15,8 +15,10 @@ import (
 type Snapshot struct {
 	// Job is the job.
 	Job *v1beta1.ImagePullJob
-	// Targets are the NodeImages of the nodes that are to pull, each once, in the order in which they begin.
+	// Targets are the NodeImages of the nodes that are to pull, each once, in the order in which they begin if all are ready.
 	Targets []*nodeimage.NodeImage
+	// NotReady are the names of nodes that are not ready; nil if they are unknown.
+	NotReady map[string]bool
 	// Owned are the NodeImages with tags that the job owns.
 	Owned []*nodeimage.NodeImage
 	// NoNodeImages is true if there are nodes and none of them has a NodeImage.
