@@ -18,8 +18,8 @@ const lookPause = 5 * time.Second
 type Beginning struct {
 	// Ready reports whether all is there that the controller needs.
 	Ready func(context.Context) (bool, error)
-	// Without adds to the manager the parts that run until then, such as a controller that reports the missing needs. It
-	// does nothing more once over returns true.
+	// Without adds to the manager the parts that run until then, such as a controller that reports the missing needs; nil
+	// for none. They do nothing more once over returns true.
 	Without func(ctx context.Context, over func() bool) error
 	// With adds the controller to the manager.
 	With func(context.Context) error
@@ -38,8 +38,10 @@ func Begin(ctx context.Context, mgr ctrl.Manager, b Beginning) error {
 		return b.With(ctx)
 	}
 	begun := &atomic.Bool{}
-	if err := b.Without(ctx, begun.Load); err != nil {
-		return err
+	if b.Without != nil {
+		if err := b.Without(ctx, begun.Load); err != nil {
+			return err
+		}
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if !b.await(ctx) {

@@ -75,6 +75,10 @@ func TestAControllerBeginsAtOnceOrLater(t *testing.T) {
 	cancel()
 	require.NoError(t, mgr.added[0].Start(ctx))
 	assert.Equal(t, []any{0, false}, []any{with, over()}, "the manager has ended first")
+
+	mgr = &runs{}
+	require.NoError(t, optional.Begin(t.Context(), mgr, optional.Beginning{Ready: func(context.Context) (bool, error) { return false, nil }}))
+	assert.Len(t, mgr.added, 1, "nothing runs without what it needs")
 }
 
 // reviewer answers reviews of what the process itself may do.

@@ -19,12 +19,14 @@ type Gate struct {
 	Namespace string
 
 	forbidden atomic.Bool
+	version   atomic.Value
 }
 
 // Open reports whether the kind is served and the process may cache its objects. It may unless the server reports
 // otherwise.
 func (g *Gate) Open(ctx context.Context) (bool, error) {
 	version, err := g.Served(g.Discovery)
+	g.version.Store(version)
 	if err != nil || version == "" {
 		g.forbidden.Store(false)
 		return false, err
@@ -35,6 +37,12 @@ func (g *Gate) Open(ctx context.Context) (bool, error) {
 	}
 	g.forbidden.Store(len(lacking) > 0)
 	return len(lacking) == 0, nil
+}
+
+// Version returns the version in which the last Open found the kind, empty if it is not served.
+func (g *Gate) Version() string {
+	version, _ := g.version.Load().(string)
+	return version
 }
 
 // Forbidden reports whether the last Open found that the kind is served and that the process may not cache its objects.

@@ -37,6 +37,7 @@ func TestAGateOpensForWhatIsServedAndMayBeRead(t *testing.T) {
 			open, err := g.Open(t.Context())
 			require.ErrorIs(t, err, c.err)
 			assert.Equal(t, []bool{c.open, c.forbidden}, []bool{open, g.Forbidden()})
+			assert.Equal(t, c.served.resources != nil, g.Version() == "v1", g.Version())
 		})
 	}
 }

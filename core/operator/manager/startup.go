@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/operator/process"
@@ -19,9 +18,6 @@ import (
 
 // crdPause is the time between two reads of a CRD that does not exist. One that exists costs one request.
 const crdPause = time.Second
-
-// separatePause is the same for a kind that may never be installed.
-const separatePause = 5 * time.Second
 
 // startup is the readiness of an operator: its controllers do not run yet, its webhooks cannot answer yet, or it was asked to
 // end.
@@ -75,17 +71,19 @@ type Needs struct {
 // else while the manager runs, as leader. A failure of setUp ends the manager. An operator of several kinds calls it from
 // Setup for each of them, so that a missing need of one blocks no other.
 func (e *Environment) After(ctx context.Context, needs Needs, setUp func(context.Context, *Environment) error) error {
-	missing := func(ctx context.Context) []string { return e.missing(ctx, needs) }
-	if len(missing(ctx)) == 0 {
-		return setUp(ctx, e)
-	}
-	return e.Manager.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
-		wait := process.Kinds{Missing: missing, OnMissing: func(string) {}, Interval: separatePause, Clock: e.Clock, Log: e.Log}
-		if err := wait.Wait(ctx); err != nil {
-			return ignoreEnd(ctx, err)
-		}
-		return setUp(ctx, e)
-	}))
+	told := ""
+	return optional.Begin(ctx, e.Manager, optional.Beginning{
+		Ready: func(ctx context.Context) (bool, error) {
+			missing := strings.Join(e.missing(ctx, needs), ", ")
+			if missing != "" && missing != told {
+				e.Log.Info("Controllers wait for missing kinds or permissions", "missing", missing)
+			}
+			told = missing
+			return missing == "", nil
+		},
+		With:  func(ctx context.Context) error { return setUp(ctx, e) },
+		Clock: e.Clock,
+	})
 }
 
 // missing lists the needs that are not met yet. A permission counts as granted unless the server reports that it is

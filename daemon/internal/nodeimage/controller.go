@@ -29,12 +29,12 @@ type reconciler struct {
 	sightings     *plan.Sightings
 }
 
-func newReconciler(base *base.Controller, discovery optional.Discovery, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
+func newReconciler(base *base.Controller, clock clock.WithTicker, creationDelay time.Duration) *reconciler {
 	return &reconciler{
 		Controller:    base,
 		creationDelay: creationDelay,
 		jobs: &jobs{
-			Kind: optional.ImagePullJobs(), discovery: discovery, live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge},
+			Kind: optional.ImagePullJobs(), live: base.Live, clock: clock, gone: answers[plan.Job]{age: goneAge},
 		},
 		secrets: &secrets{live: base.Live, clock: clock, known: answers[types.NamespacedName]{age: secretAge}},
 		agents:  &agents{since: map[types.NamespacedName]time.Time{}}, sightings: &plan.Sightings{},

@@ -20,20 +20,16 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
 )
 
-// jobsPause is the time between two checks for the kind ImagePullJob, which another module may install at any time.
-const jobsPause = 30 * time.Second
-
 // goneAge is how long it is remembered that a job is gone. It never comes back: a new one has another UID.
 const goneAge = 10 * time.Minute
 
 // jobs reads ImagePullJobs once their kind is served. Before that nothing is known of any.
 type jobs struct {
 	optional.Kind
-	discovery optional.Discovery
-	live      client.Reader
-	clock     clock.WithTicker
-	cached    atomic.Pointer[jobCache]
-	gone      answers[plan.Job]
+	live   client.Reader
+	clock  clock.PassiveClock
+	cached atomic.Pointer[jobCache]
+	gone   answers[plan.Job]
 }
 
 // jobCache is the cache of jobs in the served version.
@@ -81,32 +77,9 @@ func (j *jobs) ask(ctx context.Context, version string, job plan.Job) (bool, err
 	return slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return o.UID == job.UID }), nil
 }
 
-// await waits until jobs are served, calls watch, and lets uid read the cache from then on.
-func (j *jobs) await(ctx context.Context, from cache.Cache, watch func(*metav1.PartialObjectMetadata) error) error {
-	for {
-		version, err := j.Served(j.discovery)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "Failed to check whether the cluster serves ImagePullJobs")
-		}
-		if version != "" {
-			return j.follow(ctx, from, version, watch)
-		}
-		timer := j.clock.NewTimer(jobsPause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C():
-		}
-	}
-}
-
-func (j *jobs) follow(ctx context.Context, from cache.Cache, version string, watch func(*metav1.PartialObjectMetadata) error) error {
-	job := j.Metadata(version)
-	if err := watch(job); err != nil {
-		return fmt.Errorf("watch image pull jobs: %w", err)
-	}
-	err := optional.Sync(ctx, from, job)
+// fill lets there read the cache of the jobs once it is full.
+func (j *jobs) fill(ctx context.Context, from cache.Cache, version string) error {
+	err := optional.Sync(ctx, from, j.Metadata(version))
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the manager ends
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -48,11 +48,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	served, err := optional.NewDiscovery(mgr.GetConfig(), 0)
-	if err != nil {
-		return err
-	}
-	r := newReconciler(base, served, clock.RealClock{}, o.CreationDelay)
+	r := newReconciler(base, clock.RealClock{}, o.CreationDelay)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).
@@ -62,9 +58,24 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
 	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		return r.jobs.await(ctx, mgr.GetCache(), func(job *metav1.PartialObjectMetadata) error {
-			return made.Watch(source.Kind[client.Object](mgr.GetCache(), job, r.jobHandler()))
-		})
-	}))
+	return followJobs(ctx, mgr, made, r)
+}
+
+// followJobs has the controller read and watch ImagePullJobs, at once or as soon as the cluster serves them and the operator
+// may read them.
+func followJobs(ctx context.Context, mgr ctrl.Manager, made controller.Controller, r *reconciler) error {
+	discovery, err := optional.NewDiscovery(mgr.GetConfig(), 0)
+	if err != nil {
+		return err
+	}
+	g := &optional.Gate{Kind: r.jobs.Kind, Discovery: discovery, Client: mgr.GetClient()}
+	return optional.Begin(ctx, mgr, optional.Beginning{
+		Ready: g.Open,
+		With: func(context.Context) error {
+			if err := made.Watch(source.Kind[client.Object](mgr.GetCache(), r.jobs.Metadata(g.Version()), r.jobHandler())); err != nil {
+				return fmt.Errorf("watch image pull jobs: %w", err)
+			}
+			return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.jobs.fill(ctx, mgr.GetCache(), g.Version()) }))
+		},
+	})
 }

@@ -81,8 +81,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		begun: map[schema.GroupKind]bool{},
 	}
 	return optional.Begin(ctx, mgr, optional.Beginning{
-		Ready:   func(ctx context.Context) (bool, error) { return r.mayFollowAllowances(ctx, mgr.GetClient()), nil },
-		Without: func(context.Context, func() bool) error { return nil },
+		Ready: func(ctx context.Context) (bool, error) { return r.mayFollowAllowances(ctx, mgr.GetClient()), nil },
 		With: func(context.Context) error {
 			return made.Watch(source.Kind[client.Object](mgr.GetCache(), &corev1.ConfigMap{}, r.allowances()))
 		},
