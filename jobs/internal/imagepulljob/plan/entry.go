@@ -34,6 +34,8 @@ const (
 	spread = 300
 	// longestTTL is a limit of the field.
 	longestTTL = 1<<31 - 1 - spread
+	// longestDeadline is less than the field allows: JSON numbers of more than 53 bits lose digits in patches.
+	longestDeadline = 1<<31 - 1
 )
 
 // pullPolicy returns the limits of the job's pulls, without a spread over the nodes.
@@ -44,20 +46,21 @@ func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 	}
 	policy := nodeimage.ImageTagPullPolicy{TimeoutSeconds: &timeout, BackoffLimit: &backoff}
 	if p.policy.Type == v1beta1.CompletionNever {
-		policy.ActiveDeadlineSeconds = new(max(minDeadline, int64(timeout)*(int64(backoff)+1)))
+		policy.ActiveDeadlineSeconds = new(min(max(minDeadline, int64(timeout)*(int64(backoff)+1)), longestDeadline))
 		policy.TTLSecondsAfterFinished = new(int32(keepNever))
 		return policy
 	}
-	policy.ActiveDeadlineSeconds = p.policy.ActiveDeadlineSeconds
-	if policy.ActiveDeadlineSeconds == nil { // or else a node that dies while it pulls would never free its place
-		policy.ActiveDeadlineSeconds = new(policy.LongestSeconds() + slack)
+	deadline := policy.LongestSeconds() + slack // or else a node that dies while it pulls would never free its place
+	if own := p.policy.ActiveDeadlineSeconds; own != nil {
+		deadline = *own
 	}
+	policy.ActiveDeadlineSeconds = new(min(deadline, longestDeadline))
 	keep := int64(timeout) * int64(backoff)
 	switch {
 	case p.policy.TTLSecondsAfterFinished != nil:
 		keep = int64(*p.policy.TTLSecondsAfterFinished)
 	case p.policy.ActiveDeadlineSeconds != nil:
-		keep = *p.policy.ActiveDeadlineSeconds
+		keep = min(*p.policy.ActiveDeadlineSeconds, longestTTL)
 	}
 	keep += int64(p.TTL / time.Second)
 	// The first nodes must not drop the tag before the last ones have pulled: the job would begin there again. Where that

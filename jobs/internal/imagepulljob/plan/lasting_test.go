@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -155,4 +156,18 @@ func TestEntriesOfEarlierReleasesGoOn(t *testing.T) {
 	o.Spec.Images["nginx"].Tags[0].PullPolicy.ActiveDeadlineSeconds = nil
 	p := compute(t, Snapshot{Job: job(), Targets: []*nodeimage.NodeImage{o}, Now: now})
 	assert.Empty(t, p.Steps, "a pull under way does not begin anew for a bound")
+}
+
+// A deadline that practically never comes keeps tags for as long as the field allows.
+func TestTheLongestDeadlineKeepsTags(t *testing.T) {
+	j := job(policy(v1beta1.CompletionPolicy{ActiveDeadlineSeconds: new(int64(math.MaxInt64))}))
+	p := compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{image("n0")}, TTL: 300 * time.Second, Now: now})
+	assert.Nil(t, p.status.CompletionTime)
+	asked := written(t, &p, image("n0"))
+	at := asked.Spec.Images["nginx"].Tags[0].PullPolicy
+	assert.EqualValues(t, longestDeadline, *at.ActiveDeadlineSeconds)
+	assert.GreaterOrEqual(t, *at.TTLSecondsAfterFinished, int32(longestTTL))
+	answer(asked, nodeimage.ImagePulling)
+	p = compute(t, Snapshot{Job: j, Targets: []*nodeimage.NodeImage{asked}, TTL: 300 * time.Second, Now: now})
+	assert.True(t, p.Empty(), "its pull goes on: %s", &p)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
+
+	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
 
 // on returns a pod on the node that is named like it.
@@ -88,5 +90,24 @@ func TestWhoseOrderIsRead(t *testing.T) {
 		{APIVersion: "apps/v1", Kind: "StatefulSet"}:                 false,
 	} {
 		assert.Equal(t, want, IsRead(&owner), owner)
+	}
+}
+
+// A node that is not ready holds its place until it is given up. It begins when no ready node is left.
+func TestNodesThatAreNotReadyBeginLast(t *testing.T) {
+	targets := []*nodeimage.NodeImage{image("n0"), image("n1"), image("n2")}
+	down := map[string]bool{"n0": true}
+	asked := func(p *Plan) (names []string) {
+		for i, o := range targets {
+			if after := written(t, p, o); after != o {
+				answer(after, nodeimage.ImageSucceeded)
+				targets[i], names = after, append(names, o.Name)
+			}
+		}
+		return names
+	}
+	for _, want := range []string{"n1", "n2", "n0"} {
+		p := compute(t, Snapshot{Job: job(), Targets: targets, NotReady: down, Now: now})
+		assert.Equal(t, []string{want}, asked(&p))
 	}
 }

@@ -173,25 +173,6 @@ func compute(t *testing.T, s Snapshot) Plan {
 	return first
 }
 
-// A node that is not ready holds its place until it is given up. It begins when no ready node is left.
-func TestNodesThatAreNotReadyBeginLast(t *testing.T) {
-	targets := []*nodeimage.NodeImage{image("n0"), image("n1"), image("n2")}
-	down := map[string]bool{"n0": true}
-	asked := func(p *Plan) (names []string) {
-		for i, o := range targets {
-			if after := written(t, p, o); after != o {
-				answer(after, nodeimage.ImageSucceeded)
-				targets[i], names = after, append(names, o.Name)
-			}
-		}
-		return names
-	}
-	for _, want := range []string{"n1", "n2", "n0"} {
-		p := compute(t, Snapshot{Job: job(), Targets: targets, NotReady: down, Now: now})
-		assert.Equal(t, []string{want}, asked(&p))
-	}
-}
-
 func TestEntriesSayHowToPull(t *testing.T) {
 	j := job(func(j *v1beta1.ImagePullJob) {
 		j.Spec.Image = "reg.io/a/b:v1@sha256:" + strings.Repeat("0", 64)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -284,6 +285,10 @@ func TestARequest(t *testing.T) {
 		ActiveDeadlineSeconds: new(int64(640)), TTLSecondsAfterFinished: new(int32(600)),
 	}, r.Spec)
 	assert.Equal(t, "Main containers have ended: trying to terminate sidecar [log, mesh] using crr "+r.Name, a.Event.Note)
+
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(math.MaxInt64))
+	p = Compute(given(pod))
+	assert.EqualValues(t, 600+2*math.MaxInt32, *p.Steps[0].Actions[0].Object.(*daemon.ContainerRecreateRequest).Spec.ActiveDeadlineSeconds, "the server refuses a negative time")
 }
 
 // request returns the n-th request for the pod, made some time ago.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -135,7 +136,7 @@ func named(r *daemon.ContainerRecreateRequest, names []string) bool {
 func (p *pass) newRequest(name string, sidecars []string, isLast bool) *daemon.ContainerRecreateRequest {
 	grace := int64(defaultGrace)
 	if p.Pod.Spec.TerminationGracePeriodSeconds != nil {
-		grace = *p.Pod.Spec.TerminationGracePeriodSeconds
+		grace = min(*p.Pod.Spec.TerminationGracePeriodSeconds, math.MaxInt32)
 	}
 	r := &daemon.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{
