@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/conversion"
 
@@ -20,30 +21,29 @@ import (
 
 // CronJobs returns the kind AdvancedCronJob in its versions.
 func CronJobs() admission.Kind[*v1beta1.AdvancedCronJob] {
-	return admission.NewKind(contract.AppsGroup, v1beta1.AdvancedCronJobKind,
-		admission.Hub[v1beta1.AdvancedCronJob](v1beta1.GroupVersion.Version),
-		admission.Spoke[v1beta1.AdvancedCronJob](v1alpha1.GroupVersion.Version, typed[*v1beta1.AdvancedCronJob, *v1alpha1.AdvancedCronJob](cronJobToHub, cronJobFromHub)))
+	return kind[v1beta1.AdvancedCronJob, v1alpha1.AdvancedCronJob](v1beta1.AdvancedCronJobKind, cronJobToHub, cronJobFromHub)
 }
 
 // BroadcastJobs returns the kind BroadcastJob in its versions.
 func BroadcastJobs() admission.Kind[*v1beta1.BroadcastJob] {
-	return admission.NewKind(contract.AppsGroup, v1beta1.BroadcastJobKind,
-		admission.Hub[v1beta1.BroadcastJob](v1beta1.GroupVersion.Version),
-		admission.Spoke[v1beta1.BroadcastJob](v1alpha1.GroupVersion.Version, typed[*v1beta1.BroadcastJob, *v1alpha1.BroadcastJob](carry, carry)))
+	return kind[v1beta1.BroadcastJob, v1alpha1.BroadcastJob](v1beta1.BroadcastJobKind, carry, carry)
 }
 
 // ImagePullJobs returns the kind ImagePullJob in its versions.
 func ImagePullJobs() admission.Kind[*v1beta1.ImagePullJob] {
-	return admission.NewKind(contract.AppsGroup, v1beta1.ImagePullJobKind,
-		admission.Hub[v1beta1.ImagePullJob](v1beta1.GroupVersion.Version),
-		admission.Spoke[v1beta1.ImagePullJob](v1alpha1.GroupVersion.Version, typed[*v1beta1.ImagePullJob, *v1alpha1.ImagePullJob](carry, carry)))
+	return kind[v1beta1.ImagePullJob, v1alpha1.ImagePullJob](v1beta1.ImagePullJobKind, carry, carry)
 }
 
 // ImageListPullJobs returns the kind ImageListPullJob in its versions.
 func ImageListPullJobs() admission.Kind[*v1beta1.ImageListPullJob] {
-	return admission.NewKind(contract.AppsGroup, v1beta1.ImageListPullJobKind,
-		admission.Hub[v1beta1.ImageListPullJob](v1beta1.GroupVersion.Version),
-		admission.Spoke[v1beta1.ImageListPullJob](v1alpha1.GroupVersion.Version, typed[*v1beta1.ImageListPullJob, *v1alpha1.ImageListPullJob](carry, carry)))
+	return kind[v1beta1.ImageListPullJob, v1alpha1.ImageListPullJob](v1beta1.ImageListPullJobKind, carry, carry)
+}
+
+// kind returns a kind in its versions.
+func kind[T, S any, H fastclient.Object[T], P fastclient.Object[S]](name string, toHub, fromHub func(conversion.Object) (conversion.Object, error)) admission.Kind[H] {
+	return admission.NewKind(contract.AppsGroup, name,
+		admission.Hub[T, H](v1beta1.GroupVersion.Version),
+		admission.Spoke[T, S](v1alpha1.GroupVersion.Version, typed[H, P](toHub, fromHub)))
 }
 
 // Convert returns the JSON of an object of one of the kinds in the wanted apiVersion. Fields with the same meaning in

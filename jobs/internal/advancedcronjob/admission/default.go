@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/plan"
-	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
+	pullplan "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
 // Default sets absent fields to their defaults. The templates of Jobs and BroadcastJobs stay as they were written. It is
@@ -37,6 +37,6 @@ func defaultImageList(spec *v1beta1.ImageListPullJobSpec) {
 	if spec.CompletionPolicy.Type != "" {
 		return
 	}
-	pulladmission.DefaultTemplate(&spec.ImagePullJobTemplate)
+	pullplan.DefaultTemplate(&spec.ImagePullJobTemplate)
 	spec.ImagePullPolicy = cmp.Or(spec.ImagePullPolicy, v1beta1.PullIfNotPresent)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
 )
 
 // Validate returns the errors in a job, except for the rules of pods, which the cluster knows. Old is the stored one,
@@ -50,7 +51,7 @@ func ValidateName(name string, at *field.Path) field.ErrorList {
 // (podtemplate.Validator).
 func ValidateSpec(spec *v1beta1.BroadcastJobSpec, at *field.Path) field.ErrorList {
 	errs := validateParallelism(spec.Parallelism, at.Child("parallelism"))
-	errs = append(errs, validateCompletion(&spec.CompletionPolicy, at.Child("completionPolicy"))...)
+	errs = append(errs, completion.Validate(&spec.CompletionPolicy, at.Child("completionPolicy"))...)
 	errs = append(errs, validateFailure(&spec.FailurePolicy, at.Child("failurePolicy"))...)
 	errs = append(errs, validatePodFailure(spec, at.Child("podFailurePolicy"))...)
 	return append(errs, validateTemplate(&spec.Template, at.Child("template"))...)
@@ -70,32 +71,6 @@ func validateParallelism(p *intstr.IntOrString, at *field.Path) field.ErrorList 
 }
 
 func percentage() *regexp.Regexp { return regexp.MustCompile(`^(100|[0-9]{1,2})%$`) }
-
-func validateCompletion(c *v1beta1.CompletionPolicy, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	deadline, ttl := at.Child("activeDeadlineSeconds"), at.Child("ttlSecondsAfterFinished")
-	const onlyAlways, negative = "can only be set when the type is Always", "must be greater than or equal to 0"
-	switch c.Type {
-	case "", v1beta1.CompletionAlways:
-		if c.ActiveDeadlineSeconds != nil && *c.ActiveDeadlineSeconds < 0 {
-			errs = append(errs, field.Invalid(deadline, *c.ActiveDeadlineSeconds, negative))
-		}
-		if c.TTLSecondsAfterFinished != nil && *c.TTLSecondsAfterFinished < 0 {
-			errs = append(errs, field.Invalid(ttl, *c.TTLSecondsAfterFinished, negative))
-		}
-	case v1beta1.CompletionNever:
-		if c.ActiveDeadlineSeconds != nil {
-			errs = append(errs, field.Forbidden(deadline, onlyAlways))
-		}
-		if c.TTLSecondsAfterFinished != nil {
-			errs = append(errs, field.Forbidden(ttl, onlyAlways))
-		}
-	default:
-		types := []v1beta1.CompletionPolicyType{v1beta1.CompletionAlways, v1beta1.CompletionNever}
-		errs = append(errs, field.NotSupported(at.Child("type"), c.Type, types))
-	}
-	return errs
-}
 
 func validateFailure(f *v1beta1.FailurePolicy, at *field.Path) field.ErrorList {
 	var errs field.ErrorList

@@ -3,27 +3,24 @@ package admission
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
 	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
 )
 
 // tooLate warns of an edit of a job that has ended: of its spec only the time to live means something.
 func tooLate(job, old *v1beta1.BroadcastJob) []string {
-	if old == nil || old.Status.CompletionTime == nil {
+	if old == nil {
 		return nil
 	}
 	before := old.Spec.DeepCopy()
 	before.CompletionPolicy.TTLSecondsAfterFinished = job.Spec.CompletionPolicy.TTLSecondsAfterFinished
-	if equality.Semantic.DeepEqual(&job.Spec, before) {
-		return nil
-	}
-	return []string{"the job has ended: this change of spec has no effect"}
+	return completion.NoEffect(old.Status.CompletionTime, before, &job.Spec)
 }
 
 // NewWebhook answers the API server about BroadcastJobs. The validator asks the cluster about pod templates.

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
-	"github.com/flotilla-project/flotilla/jobs/internal/finished"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
 )
 
 // Plan is the result of one pass over a job.
@@ -46,8 +46,8 @@ func Compute(s Snapshot) Plan {
 	p.places = s.placesOf()
 	if Finished(s.Job) {
 		p.finish()
-		finished.Expire(&p.plan.Plan, s.Job, s.Job.Status.CompletionTime, s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished)
-		if finished.EditedLate(&p.plan.Plan, s.Job, s.Job.Status.ObservedGeneration) {
+		completion.Expire(&p.plan.Plan, s.Job, s.Job.Status.CompletionTime, s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished)
+		if completion.EditedLate(&p.plan.Plan, s.Job, s.Job.Status.ObservedGeneration) {
 			p.plan.status = s.Job.Status.DeepCopy()
 			p.plan.status.ObservedGeneration = s.Job.Generation
 		}

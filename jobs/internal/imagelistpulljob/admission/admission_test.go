@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
-	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
+	pullplan "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
 func TestImagesAreValidated(t *testing.T) {
@@ -48,7 +48,7 @@ func TestDefaultsAreNoChange(t *testing.T) {
 	stored := &v1beta1.ImageListPullJob{}
 	stored.Spec.Images, stored.Spec.Parallelism = []string{"a"}, new(intstr.FromString("10%"))
 	labelled := stored.DeepCopy()
-	pulladmission.DefaultTemplate(&labelled.Spec.ImagePullJobTemplate)
+	pullplan.DefaultTemplate(&labelled.Spec.ImagePullJobTemplate)
 	labelled.Labels = map[string]string{"a": "b"}
 	assert.Empty(t, Validate(labelled, stored))
 	labelled.Spec.Images = []string{"b"}
@@ -63,7 +63,7 @@ func TestAnEditAfterTheEndIsWarnedOf(t *testing.T) {
 	more, ttl := old.DeepCopy(), old.DeepCopy()
 	more.Spec.Images = []string{"a", "b"}
 	ttl.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(1))
-	pulladmission.DefaultTemplate(&ttl.Spec.ImagePullJobTemplate)
+	pullplan.DefaultTemplate(&ttl.Spec.ImagePullJobTemplate)
 	assert.Empty(t, tooLate(more, nil))
 	assert.Empty(t, tooLate(more, old))
 	old.Status.CompletionTime = new(metav1.Now())

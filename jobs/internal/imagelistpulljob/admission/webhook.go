@@ -11,15 +11,17 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
 	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
 	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
+	pullplan "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
 // NewWebhook answers the API server about ImageListPullJobs.
 func NewWebhook() admission.Webhook[*v1beta1.ImageListPullJob] {
 	return admission.Webhook[*v1beta1.ImageListPullJob]{
 		Kind: conversion.ImageListPullJobs(), Convert: conversion.Convert,
-		Default: func(job *v1beta1.ImageListPullJob) { pulladmission.DefaultTemplate(&job.Spec.ImagePullJobTemplate) },
+		Default: func(job *v1beta1.ImageListPullJob) { pullplan.DefaultTemplate(&job.Spec.ImagePullJobTemplate) },
 		Validate: func(_ context.Context, req admission.Request[*v1beta1.ImageListPullJob]) (admission.Findings, error) {
 			return admission.Findings{Errors: Validate(req.New, req.Old), Warnings: tooLate(req.New, req.Old)}, nil
 		},
@@ -28,15 +30,12 @@ func NewWebhook() admission.Webhook[*v1beta1.ImageListPullJob] {
 
 // tooLate warns of an edit of a job that has completed: of its spec only the time to live means something.
 func tooLate(job, old *v1beta1.ImageListPullJob) []string {
-	if old == nil || old.Status.CompletionTime == nil {
+	if old == nil {
 		return nil
 	}
 	before := defaulted(&old.Spec)
 	before.CompletionPolicy.TTLSecondsAfterFinished = job.Spec.CompletionPolicy.TTLSecondsAfterFinished
-	if equality.Semantic.DeepEqual(defaulted(&job.Spec), before) {
-		return nil
-	}
-	return []string{"the job has completed: this change of spec has no effect"}
+	return completion.NoEffect(old.Status.CompletionTime, before, defaulted(&job.Spec))
 }
 
 // Validate returns the errors in a job. Old is the stored one, nil on create. Errors that old has, too, do not prevent
@@ -55,7 +54,7 @@ func Validate(job, old *v1beta1.ImageListPullJob) field.ErrorList {
 
 func defaulted(spec *v1beta1.ImageListPullJobSpec) *v1beta1.ImageListPullJobSpec {
 	out := spec.DeepCopy()
-	pulladmission.DefaultTemplate(&out.ImagePullJobTemplate)
+	pullplan.DefaultTemplate(&out.ImagePullJobTemplate)
 	return out
 }
 

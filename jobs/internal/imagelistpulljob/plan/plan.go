@@ -17,7 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
-	"github.com/flotilla-project/flotilla/jobs/internal/finished"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
+	pullplan "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
 // hashLength is the length of the hashes in names of children and in their labels.
@@ -62,8 +63,8 @@ func Compute(s Snapshot) Plan {
 	switch {
 	case s.Job.DeletionTimestamp != nil:
 	case s.Job.Status.CompletionTime != nil:
-		finished.Expire(&p.Plan, s.Job, s.Job.Status.CompletionTime, s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished)
-		if finished.EditedLate(&p.Plan, s.Job, s.Job.Status.ObservedGeneration) {
+		completion.Expire(&p.Plan, s.Job, s.Job.Status.CompletionTime, s.Job.Spec.CompletionPolicy.TTLSecondsAfterFinished)
+		if completion.EditedLate(&p.Plan, s.Job, s.Job.Status.ObservedGeneration) {
 			p.status = s.Job.Status.DeepCopy()
 			p.status.ObservedGeneration = s.Job.Generation
 		}
@@ -175,17 +176,8 @@ func follows(child *v1beta1.ImagePullJob, template *v1beta1.ImagePullJobTemplate
 func defaulted(t v1beta1.ImagePullJobTemplate) v1beta1.ImagePullJobTemplate {
 	out := *t.DeepCopy()
 	out.CompletionPolicy.TTLSecondsAfterFinished = nil
-	out.CompletionPolicy.Type = cmp.Or(out.CompletionPolicy.Type, v1beta1.CompletionAlways)
+	pullplan.DefaultTemplate(&out)
 	out.ImagePullPolicy = cmp.Or(out.ImagePullPolicy, v1beta1.PullIfNotPresent)
-	if out.PullPolicy == nil {
-		out.PullPolicy = &v1beta1.PullPolicy{}
-	}
-	if out.PullPolicy.TimeoutSeconds == nil {
-		out.PullPolicy.TimeoutSeconds = new(int32(v1beta1.DefaultPullTimeoutSeconds))
-	}
-	if out.PullPolicy.BackoffLimit == nil {
-		out.PullPolicy.BackoffLimit = new(int32(v1beta1.DefaultPullBackoffLimit))
-	}
 	return out
 }
 

@@ -16,6 +16,7 @@ import (
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
 )
 
 // Validate returns the errors in a job. Old is the stored one, nil on create. A spec that is stored already does not
@@ -169,28 +170,12 @@ func validateParallelism(p *intstr.IntOrString, at *field.Path) field.ErrorList 
 	return nil
 }
 
+// validateCompletion requires time for one attempt.
 func validateCompletion(c *v1beta1.CompletionPolicy, timeout int32, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	deadline, ttl := at.Child("activeDeadlineSeconds"), at.Child("ttlSecondsAfterFinished")
-	if c.TTLSecondsAfterFinished != nil && *c.TTLSecondsAfterFinished < 0 {
-		errs = append(errs, field.Invalid(ttl, *c.TTLSecondsAfterFinished, "must be greater than or equal to 0"))
-	}
-	switch c.Type {
-	case "", v1beta1.CompletionAlways:
-		if c.ActiveDeadlineSeconds != nil && *c.ActiveDeadlineSeconds < int64(timeout) {
-			errs = append(errs, field.Invalid(deadline, *c.ActiveDeadlineSeconds,
-				fmt.Sprintf("must not be less than pullPolicy.timeoutSeconds (%d)", timeout)))
-		}
-	case v1beta1.CompletionNever:
-		if c.ActiveDeadlineSeconds != nil {
-			errs = append(errs, field.Forbidden(deadline, "can only be set when the type is Always"))
-		}
-		if c.TTLSecondsAfterFinished != nil {
-			errs = append(errs, field.Forbidden(ttl, "can only be set when the type is Always"))
-		}
-	default:
-		types := []v1beta1.CompletionPolicyType{v1beta1.CompletionAlways, v1beta1.CompletionNever}
-		errs = append(errs, field.NotSupported(at.Child("type"), c.Type, types))
+	errs := completion.Validate(c, at)
+	always := c.Type == "" || c.Type == v1beta1.CompletionAlways
+	if d := c.ActiveDeadlineSeconds; always && d != nil && *d >= 0 && *d < int64(timeout) {
+		errs = append(errs, field.Invalid(at.Child("activeDeadlineSeconds"), *d, fmt.Sprintf("must not be less than pullPolicy.timeoutSeconds (%d)", timeout)))
 	}
 	return errs
 }

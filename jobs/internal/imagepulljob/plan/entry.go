@@ -40,10 +40,9 @@ const (
 
 // pullPolicy returns the limits of the job's pulls, without a spread over the nodes.
 func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
-	timeout, backoff := int32(v1beta1.DefaultPullTimeoutSeconds), int32(v1beta1.DefaultPullBackoffLimit)
-	if own := p.Job.Spec.PullPolicy; own != nil {
-		timeout, backoff = valueOr(own.TimeoutSeconds, timeout), valueOr(own.BackoffLimit, backoff)
-	}
+	template := p.Job.Spec.ImagePullJobTemplate.DeepCopy()
+	DefaultTemplate(template)
+	timeout, backoff := *template.PullPolicy.TimeoutSeconds, *template.PullPolicy.BackoffLimit
 	policy := nodeimage.ImageTagPullPolicy{TimeoutSeconds: &timeout, BackoffLimit: &backoff}
 	if p.policy.Type == v1beta1.CompletionNever {
 		policy.ActiveDeadlineSeconds = new(min(max(minDeadline, int64(timeout)*(int64(backoff)+1)), longestDeadline))
@@ -70,13 +69,6 @@ func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 	}
 	policy.TTLSecondsAfterFinished = new(int32(min(max(keep, shortestTTL), longestTTL)))
 	return policy
-}
-
-func valueOr[T any](value *T, otherwise T) T {
-	if value == nil {
-		return otherwise
-	}
-	return *value
 }
 
 // spreadOver returns a number below n that is always the same for a job on a node.

@@ -17,7 +17,7 @@ import (
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
-	"github.com/flotilla-project/flotilla/jobs/internal/finished"
+	"github.com/flotilla-project/flotilla/jobs/internal/completion"
 )
 
 // minWake avoids passes shortly after each other for a deadline.
@@ -69,8 +69,8 @@ func Compute(s Snapshot) Plan {
 // finish clears up after a job that has completed.
 func (p *pass) finish() {
 	p.release()
-	finished.Expire(&p.plan.Plan, p.Job, p.Job.Status.CompletionTime, p.policy.TTLSecondsAfterFinished)
-	if finished.EditedLate(&p.plan.Plan, p.Job, p.Job.Status.ObservedGeneration) {
+	completion.Expire(&p.plan.Plan, p.Job, p.Job.Status.CompletionTime, p.policy.TTLSecondsAfterFinished)
+	if completion.EditedLate(&p.plan.Plan, p.Job, p.Job.Status.ObservedGeneration) {
 		p.plan.status = p.Job.Status.DeepCopy()
 		p.plan.status.ObservedGeneration = p.Job.Generation
 	}
