@@ -17,37 +17,36 @@ type place struct {
 	// recorded is true if the pod of the node has succeeded, and may be gone.
 	recorded bool
 	// pod is the pod that counts; nil for none.
-	pod   *corev1.Pod
-	state state // of pod
+	pod *corev1.Pod
+	// state is how the node stands: by its record, or else by the pod that counts.
+	state state
 }
 
 // fits reports whether the node gets a pod.
 func (l *place) fits() bool { return l.node != nil && l.node.ShouldRun }
 
-// done reports whether the node has run the pod to an end.
-func (l *place) done() bool { return l.succeeded() || l.failed() }
-
-func (l *place) succeeded() bool { return l.recorded || l.pod != nil && l.state == succeeded }
-
-func (l *place) failed() bool { return !l.recorded && l.pod != nil && l.state == failed }
-
-func (l *place) active() bool { return !l.recorded && l.pod != nil && l.state == active }
-
 // leaving reports whether a pod of a node that gets another one is about to go. The job does not wait for a pod that
 // leaves another node: the node may never report that it has gone.
-func (l *place) leaving() bool { return !l.recorded && l.pod != nil && l.state == leaving && l.fits() }
+func (l *place) leaving() bool { return l.state == leaving && l.fits() }
 
 // stopping reports whether a pod that has failed by its restarts runs still.
-func (l *place) stopping() bool { return l.failed() && l.node != nil && !ended(l.pod) }
+func (l *place) stopping() bool { return l.state == failed && l.node != nil && !ended(l.pod) }
 
 // desired reports whether the node counts: it has run a pod, runs one or gets one.
-func (l *place) desired() bool { return l.done() || l.active() || l.fits() }
+func (l *place) desired() bool {
+	switch l.state {
+	case succeeded, failed, active:
+		return true
+	case empty, leaving, ignored:
+	}
+	return l.fits()
+}
 
 // retries reports whether the node gets a pod in place of a pod with an ignored failure.
-func (l *place) retries() bool { return !l.recorded && l.pod != nil && l.state == ignored && l.fits() }
+func (l *place) retries() bool { return l.state == ignored && l.fits() }
 
 // waits reports whether the node lacks a pod.
-func (l *place) waits() bool { return !l.recorded && l.pod == nil && l.fits() }
+func (l *place) waits() bool { return l.state == empty && l.fits() }
 
 // lacks reports whether the node is to get a pod, now or later.
 func (l *place) lacks() bool { return l.waits() || l.retries() }
@@ -62,7 +61,10 @@ func (s *Snapshot) placesOf() []*place {
 	byName := make(map[string]*place, len(s.Nodes))
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		l := &place{name: n.Name, node: n, recorded: known[nodeKey(n.UID)]}
+		l := &place{name: n.Name, node: n, state: empty}
+		if known[nodeKey(n.UID)] {
+			l.recorded, l.state = true, succeeded
+		}
 		all, byName[n.Name] = append(all, l), l
 	}
 	gone := map[string]*place{}
@@ -71,7 +73,7 @@ func (s *Snapshot) placesOf() []*place {
 		l := byName[name]
 		if l == nil || l.isYoungerThan(pod) {
 			if l = gone[name]; l == nil {
-				l = &place{name: name}
+				l = &place{name: name, state: empty}
 				all, gone[name] = append(all, l), l
 			}
 		}
@@ -119,5 +121,8 @@ func (l *place) choose(r rules) {
 			cmp.Compare(a.Name, b.Name),
 		)
 	})
-	l.pod, l.state = l.pods[0], stateOf(l.pods[0], r)
+	l.pod = l.pods[0]
+	if !l.recorded {
+		l.state = stateOf(l.pod, r)
+	}
 }

@@ -15,7 +15,7 @@ import (
 // longestMessage is how many bytes of a message a status shows.
 const longestMessage = 256
 
-// state is how a pod counts for its job.
+// state is how a pod counts for its job, and how a node stands.
 type state int
 
 const (
@@ -24,6 +24,7 @@ const (
 	active
 	leaving // deleted before it has ended
 	ignored // has failed, which does not count
+	empty   // the node has no pod
 )
 
 // stateOf: a pod that was restarted too often has failed, although it runs. One that was deleted while it ran has not,

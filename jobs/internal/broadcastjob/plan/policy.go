@@ -53,7 +53,7 @@ func matchesExitCode(want *batchv1.PodFailurePolicyOnExitCodesRequirement, pod *
 // fatal reports whether a rule fails the job.
 func (p *pass) fatal() bool {
 	return slices.ContainsFunc(p.places, func(l *place) bool {
-		if !l.failed() {
+		if l.state != failed {
 			return false
 		}
 		_, do := matching(p.Job.Spec.PodFailurePolicy, l.pod)
@@ -64,7 +64,7 @@ func (p *pass) fatal() bool {
 // failByPolicy fails the job if a rule demands it for a failed pod, and reports whether it did.
 func (p *pass) failByPolicy() bool {
 	for _, l := range p.places {
-		if !l.failed() {
+		if l.state != failed {
 			continue
 		}
 		if i, do := matching(p.Job.Spec.PodFailurePolicy, l.pod); do == batchv1.PodFailurePolicyActionFailJob {

@@ -30,7 +30,7 @@ func (s *Snapshot) recorded() map[uint64]bool {
 func record(places []*place) []byte {
 	known := map[uint64]bool{}
 	for _, l := range places {
-		if l.node != nil && l.succeeded() {
+		if l.node != nil && l.state == succeeded {
 			known[nodeKey(l.node.UID)] = true
 		}
 	}

@@ -30,16 +30,17 @@ func (p *pass) count() {
 		if l.desired() {
 			s.Desired++
 		}
-		switch {
-		case l.succeeded():
+		switch l.state {
+		case succeeded:
 			s.Succeeded++
-		case l.failed():
+		case failed:
 			s.Failed++
 			if len(s.Failures) < v1beta1.MaxFailures {
 				s.Failures = append(s.Failures, failureOf(l.name, l.pod))
 			}
-		case l.active():
+		case active:
 			s.Active++
+		case empty, leaving, ignored:
 		}
 	}
 	p.status = s
@@ -61,7 +62,7 @@ func (p *pass) failFast() bool {
 func (p *pass) fail(event, message string) {
 	s := p.status
 	for _, l := range p.places {
-		if l.active() && len(s.Failures) < v1beta1.MaxFailures {
+		if l.state == active && len(s.Failures) < v1beta1.MaxFailures {
 			s.Failures = append(s.Failures, v1beta1.PodFailure{Node: l.name, Pod: l.pod.Name, Reason: FailureGivenUp, Message: message})
 		}
 	}
@@ -105,7 +106,7 @@ func (p *pass) pauseForFailures() bool {
 	known, fresh := p.acknowledged(), false
 	var all []string
 	for _, l := range p.places {
-		if l.failed() {
+		if l.state == failed {
 			fresh = fresh || !slices.Contains(known, string(l.pod.UID))
 			all = append(all, string(l.pod.UID))
 		}
