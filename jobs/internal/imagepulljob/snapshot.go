@@ -191,9 +191,12 @@ func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 // goneSecrets returns the names of the secrets that do not exist, of those in the namespace of the copies that the targets
 // refer to for the image of the job.
 func (r *reconciler) goneSecrets(ctx context.Context, job *v1beta1.ImagePullJob, s *plan.Snapshot) (gone []string, err error) {
+	if s.Secrets.Unread || len(s.Secrets.Lacking) > 0 {
+		return nil, nil
+	}
 	ref, err := imageref.Parse(job.Spec.Image)
-	if err != nil || s.Secrets.Unread || len(s.Secrets.Lacking) > 0 {
-		return nil, nil //nolint:nilerr // the plan tells of the image
+	if err != nil {
+		return nil, nil //nolint:nilerr // the plan tells of it
 	}
 	seen := map[string]bool{}
 	for _, target := range s.Targets {
