@@ -38,6 +38,7 @@ func (i *installer) admit(ctx context.Context, cluster *apply.Cluster, parts []p
 		if conflict != "" {
 			faults = append(faults, errors.New(conflict))
 		}
+		faults = append(faults, presence.MayRestrict(p.name, i.settings.OnlyNamespace))
 		step := stepOf(live, p.objects)
 		if step.skips() {
 			fmt.Fprintf(i.streams.Out, "%s: the upgrade from %s to %s skips minor versions; only upgrades to the next minor version are tested\n", p.name, step.from, step.to)

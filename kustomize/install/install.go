@@ -74,6 +74,7 @@ The command refuses to run if OpenKruise manages the kinds (use "flotilla takeov
 	}
 	set := command.Flags()
 	choices.AddTo(set)
+	set.StringVar(&choices.OnlyNamespace, "only-namespace", "", "restrict operators and their permissions to this namespace")
 	set.BoolVar(&i.defaults, "defaults", false, "discard the settings of earlier installs")
 	set.StringVar(&i.dryRun, "dry-run", dryRunNone, `none, client or server: "client" prints the manifests for these flags alone, "server" checks them against the cluster without a write`)
 	set.BoolVar(&i.diff, "diff", false, "show the changes without applying them; the exit code is 3 if there are any")

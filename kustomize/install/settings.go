@@ -61,7 +61,6 @@ func (c *Choices) AddTo(set *pflag.FlagSet) {
 	set.StringSliceVar(&c.Gates, "feature-gates", nil, "feature gates, as NAME=true or FEATURE:NAME=true; NAME- discards the value of an earlier install")
 	set.StringVar(&c.PullSecret, "image-pull-secret", "", "pull Secret of the images, in namespace "+Namespace)
 	set.StringArrayVar(&c.Patches, "patch", nil, "file with strategic merge patches of the manifests, as in kustomize; may be repeated")
-	set.StringVar(&c.OnlyNamespace, "only-namespace", "", "restrict operators and their permissions to this namespace")
 }
 
 // Shared returns the components that fit every feature and need no more than their name.

@@ -34,6 +34,7 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Long: `Move features from OpenKruise to Flotilla, one after the other. For each feature, the command starts the operator, stops
 OpenKruise's manager from writing these kinds, installs CRDs and webhooks, and compares the pods before and after. Objects and
 pods stay unchanged. If the operator fails to start, OpenKruise keeps the feature. OpenKruise continues with its other kinds.
+A takeover covers all namespaces.
 
 Objects keep the storage version of OpenKruise's CRDs. So --undo can give a feature back with all later changes while
 OpenKruise is installed.
@@ -72,9 +73,6 @@ its author, continues, and ends with exit code 3.
 			if t.settings, err = install.Read(features, choices); err != nil {
 				return err
 			}
-			if err = wholeCluster(t.settings); err != nil {
-				return err
-			}
 			if t.back && t.final {
 				return cli.MisuseErrorf("--undo and --finish cannot be used together")
 			}
@@ -93,7 +91,6 @@ its author, continues, and ends with exit code 3.
 	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "namespace of OpenKruise's manager")
 	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager")
 	choices.AddTo(set)
-	_ = set.MarkHidden("only-namespace") // it is refused, with the reason
 	set.BoolVar(&t.wait, "wait", true, "wait until the operators are ready")
 	set.DurationVar(&t.timeout, "timeout", patience, "time limit of each step")
 	set.DurationVar(&t.settle, "settle", settle, "time before pods are compared, and for API servers to use another storage version")

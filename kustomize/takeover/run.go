@@ -134,8 +134,10 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	if err := replacement.Recall(ctx, cluster); err != nil {
 		return nil, err
 	}
-	if err := wholeCluster(replacement.Settings); err != nil {
-		return nil, err
+	if !t.back {
+		if err := openkruise.WholeCluster(feature.Name, replacement.Settings.OnlyNamespace, record != nil); err != nil {
+			return nil, err
+		}
 	}
 	if err := replacement.Settings.FromSomewhere(); err != nil && !t.back && !t.final && !t.dryRun {
 		return nil, err
@@ -202,15 +204,6 @@ func eventsSince(ctx context.Context, cluster *apply.Cluster, since time.Time) (
 	return slices.DeleteFunc(events, func(event unstructured.Unstructured) bool {
 		return timeOf(event).Before(since.Truncate(time.Second))
 	}), err
-}
-
-// wholeCluster refuses settings that leave namespaces without a controller.
-func wholeCluster(settings install.Settings) error {
-	if settings.OnlyNamespace == "" {
-		return nil
-	}
-	return cli.MisuseErrorf("--only-namespace %s cannot be used: a takeover covers the whole cluster, because OpenKruise stops managing "+
-		"the kinds in all namespaces", settings.OnlyNamespace)
 }
 
 func (t *takeover) plan(ctx context.Context, h *handover) (Plan, error) {

@@ -154,6 +154,9 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	crd, err = client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.True(t, apply.Guarded(crd), "to install again keeps the guard")
+	output, code = call(t, clitest.Administrator, "install", "spread", "--only-namespace", "default", "--wait=false")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "spread was taken over from OpenKruise: with --only-namespace default, its kinds have no controller in the other namespaces")
 
 	output, code = call(t, clitest.Administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
@@ -210,7 +213,7 @@ func TestNothingIsBegunThatCannotBeEnded(t *testing.T) {
 		{"back and for good", clitest.Administrator, []string{"jobs", "--finish", "--undo"}, cli.Misused, "--undo and --finish cannot be used together"},
 		{"the end of nothing", clitest.Administrator, []string{"--finish", "all"}, cli.Failed, "no takeover from OpenKruise was found"},
 		{"the end of another", clitest.Administrator, []string{"--finish", "sidecarset"}, cli.Misused, `unknown feature "sidecarset"`},
-		{"one namespace", clitest.Administrator, []string{"jobs", "--only-namespace", "team"}, cli.Misused, "--only-namespace team cannot be used: a takeover covers the whole cluster"},
+		{"one namespace", clitest.Administrator, []string{"jobs", "--only-namespace", "team"}, cli.Misused, "unknown flag: --only-namespace"},
 		{"no right to look", clitest.Nobody, []string{"jobs", "--dry-run"}, cli.Failed, "ask an administrator of the cluster for this permission"},
 		{"nothing to give back", clitest.Administrator, []string{"jobs", "--undo"}, cli.Failed, "the feature was not taken over"},
 	}
