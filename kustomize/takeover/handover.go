@@ -131,7 +131,10 @@ func (h *handover) record(ctx context.Context) error {
 
 // taken returns the parts that the following steps take away.
 func (h *handover) taken(ctx context.Context) (Record, error) {
-	record := Record{Webhooks: map[string]Removed{}, Definitions: map[string]any{}, Labels: map[string]map[string]string{}}
+	record := Record{
+		Webhooks: map[string]Removed{}, Definitions: map[string]any{},
+		Labels: map[string]map[string]string{}, Annotations: map[string]map[string]string{},
+	}
 	found, err := existing(ctx, h.cluster, openkruise.Configurations())
 	if err != nil {
 		return record, err
@@ -152,7 +155,8 @@ func (h *handover) taken(ctx context.Context) (Record, error) {
 	for _, crd := range crds {
 		// A CRD of Flotilla's is nothing to go back to.
 		if !apply.Guarded(crd) && converter(crd) != converter(h.definition(crd.GetName())) {
-			record.Definitions[crd.GetName()], record.Labels[crd.GetName()] = crd.Object["spec"], crd.GetLabels()
+			record.Definitions[crd.GetName()] = crd.Object["spec"]
+			record.Labels[crd.GetName()], record.Annotations[crd.GetName()] = crd.GetLabels(), crd.GetAnnotations()
 		}
 	}
 	deployments, err := h.old.Deployments(ctx, h.cluster)

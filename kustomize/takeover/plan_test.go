@@ -129,7 +129,8 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	var record Record
 	record.add(Record{
 		Webhooks: map[string]Removed{"a": removed}, Definitions: map[string]any{"b": map[string]any{"port": int64(443)}},
-		Labels: map[string]map[string]string{"b": {"app.kubernetes.io/managed-by": "Helm"}}, Gates: []string{"c"},
+		Labels:      map[string]map[string]string{"b": {"app.kubernetes.io/managed-by": "Helm"}},
+		Annotations: map[string]map[string]string{"b": {"meta.helm.sh/release-name": "kruise"}}, Gates: []string{"c"},
 	})
 	stored := openkruise.RecordOf("cloneset")
 	require.NoError(t, record.write(stored))

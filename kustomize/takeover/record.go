@@ -23,6 +23,8 @@ type Record struct {
 	Definitions map[string]any `json:"definitions,omitempty"`
 	// Labels are the labels of these CRDs by name, which name the tool that manages them.
 	Labels map[string]map[string]string `json:"labels,omitempty"`
+	// Annotations are the annotations of these CRDs by name. A CRD that an earlier version of the command recorded is absent.
+	Annotations map[string]map[string]string `json:"annotations,omitempty"`
 	// Gates are the feature gates that were turned off.
 	Gates []string `json:"gates,omitempty"`
 }
@@ -43,10 +45,13 @@ func (r *Record) add(later Record) {
 	if r.Labels == nil {
 		r.Labels = map[string]map[string]string{}
 	}
+	if r.Annotations == nil {
+		r.Annotations = map[string]map[string]string{}
+	}
 	for name, spec := range later.Definitions {
 		if _, there := r.Definitions[name]; !there {
 			r.Definitions[name] = spec
-			r.Labels[name] = later.Labels[name]
+			r.Labels[name], r.Annotations[name] = later.Labels[name], later.Annotations[name]
 		}
 	}
 	for _, name := range later.Gates {
@@ -99,11 +104,7 @@ func readRecord(object *unstructured.Unstructured) (Record, error) {
 		return record, fmt.Errorf("read the record: %w", err)
 	}
 	record.Definitions, _, _ = unstructured.NestedMap(fields, "definitions")
-	record.Labels = map[string]map[string]string{}
-	labels, _, _ := unstructured.NestedMap(fields, "labels")
-	for name := range labels {
-		record.Labels[name], _, _ = unstructured.NestedStringMap(labels, name)
-	}
+	record.Labels, record.Annotations = textsOf(fields, "labels"), textsOf(fields, "annotations")
 	record.Gates, _, _ = unstructured.NestedStringSlice(fields, "gates")
 	record.Webhooks = map[string]Removed{}
 	webhooks, _, _ := unstructured.NestedMap(fields, "webhooks")
@@ -113,4 +114,14 @@ func readRecord(object *unstructured.Unstructured) (Record, error) {
 		record.Webhooks[name] = Removed{List: list, Template: templated}
 	}
 	return record, nil
+}
+
+// textsOf returns the labels or annotations of CRDs by name.
+func textsOf(fields map[string]any, field string) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	recorded, _, _ := unstructured.NestedMap(fields, field)
+	for name := range recorded {
+		all[name], _, _ = unstructured.NestedStringMap(recorded, name)
+	}
+	return all
 }

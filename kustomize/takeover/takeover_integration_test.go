@@ -131,18 +131,9 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	t.Cleanup(func() {
 		assert.NoError(t, configMaps.Namespace("kruise-system").Delete(context.Background(), "kruise-configuration", metav1.DeleteOptions{}))
 	})
-	arguments := func() []string {
-		deployment, err := client.Resource(deployments).Namespace("kruise-system").Get(t.Context(), "kruise-controller-manager", metav1.GetOptions{})
-		require.NoError(t, err)
-		containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-		found, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
-		require.NoError(t, err)
-		return found
-	}
-
 	output, code := call(t, clitest.Administrator, "takeover", "spread", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
-	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=false"}, arguments())
+	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=false"}, argumentsOfManager(t))
 	crd, err := client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.True(t, apply.Guarded(crd))
@@ -160,7 +151,7 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
 	require.Equal(t, cli.Done, code, output)
-	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=true"}, arguments())
+	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=true"}, argumentsOfManager(t))
 }
 
 // withoutSpreads deletes the CRD of WorkloadSpreads; the policy against that may have just gone.

@@ -88,7 +88,10 @@ func (h *handover) restoreCRDs(ctx context.Context, record Record) error {
 		if err := h.edit(ctx, crd, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			next := live.DeepCopy()
 			next.Object["spec"] = spec
-			next.SetLabels(labelsOfBefore(live.GetLabels(), crd.GetLabels(), record.Labels[crd.GetName()]))
+			next.SetLabels(asBefore(live.GetLabels(), crd.GetLabels(), record.Labels[crd.GetName()]))
+			if annotations, recorded := record.Annotations[crd.GetName()]; recorded {
+				next.SetAnnotations(asBefore(live.GetAnnotations(), crd.GetAnnotations(), annotations))
+			}
 			return next, nil
 		}); err != nil {
 			return err
@@ -97,16 +100,16 @@ func (h *handover) restoreCRDs(ctx context.Context, record Record) error {
 	return nil
 }
 
-// labelsOfBefore returns labels in which those that an install has written are as they were before it.
-func labelsOfBefore(now, written, before map[string]string) map[string]string {
-	labels := maps.Clone(now)
+// asBefore returns labels or annotations in which those that an install has written are as they were before it.
+func asBefore(now, written, before map[string]string) map[string]string {
+	texts := maps.Clone(now)
 	for name := range written {
-		delete(labels, name)
+		delete(texts, name)
 		if value, had := before[name]; had {
-			labels[name] = value
+			texts[name] = value
 		}
 	}
-	return labels
+	return texts
 }
 
 func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
