@@ -35,6 +35,7 @@ var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	sets        = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "clonesets"}
 	bindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	policies    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
 	webhooks    = []schema.GroupVersionResource{
 		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},

@@ -25,7 +25,9 @@ type handover struct {
 	before *apply.Cluster
 	old    openkruise.Manager
 	// now is how far an earlier run came.
-	now         openkruise.Handover
+	now openkruise.Handover
+	// recorded reports whether there is a record, without which nothing can be given back.
+	recorded    bool
 	kinds       []Kind
 	manifests   []*unstructured.Unstructured
 	replacement install.Replacement
@@ -107,8 +109,11 @@ func (h *handover) save(ctx context.Context, change func(*unstructured.Unstructu
 	if err := change(object); err != nil {
 		return err
 	}
-	_, err = h.cluster.Apply(ctx, object, apply.Options{Force: true})
-	return err
+	if _, err = h.cluster.Apply(ctx, object, apply.Options{Force: true}); err != nil {
+		return err
+	}
+	h.recorded = true
+	return nil
 }
 
 // feature returns the name of the feature.

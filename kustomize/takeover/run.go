@@ -95,17 +95,19 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, h *handover)
 	if err != nil {
 		return 0, err
 	}
-	way := openkruise.Handover{Feature: h.feature(), From: h.old}
+	way := openkruise.Handover{Feature: h.feature(), From: h.old}.Undo()
 	if t.back {
 		if err := h.undo(ctx); err != nil {
 			return 0, err
 		}
 		return t.verify(ctx, cluster, was)
 	}
-	if err := h.run(ctx); err != nil {
-		return 0, fmt.Errorf("%w; run the command again, or go back with: %s", err, way.Undo())
+	if err := h.run(ctx); err != nil && !h.recorded {
+		return 0, fmt.Errorf("%w; OpenKruise keeps the feature; run the command again", err)
+	} else if err != nil {
+		return 0, fmt.Errorf("%w; run the command again, or go back with: %s", err, way)
 	}
-	fmt.Fprintf(t.streams.Out, "%s: to go back while OpenKruise is installed: %s\n", h.feature(), way.Undo())
+	fmt.Fprintf(t.streams.Out, "%s: to go back while OpenKruise is installed: %s\n", h.feature(), way)
 	return t.verify(ctx, cluster, was)
 }
 
@@ -147,7 +149,7 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 		return nil, err
 	}
 	return &handover{
-		cluster: cluster, before: before, old: old, now: now, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
+		cluster: cluster, before: before, old: old, now: now, recorded: record != nil, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
 		settle: t.settle, replacement: replacement, clock: t.clock, out: t.streams.Out,
 		tell: func(step string) { fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step) },
 	}, nil
