@@ -174,7 +174,7 @@ func currentIn(s Snapshot, r *v1beta1.RollingUpdateDaemonSet) string {
 // readNode reads the pods of a node: how far its update is, and whether it has one that has not ended for good.
 func readNode(s Snapshot, node, update string) (found *nodeReading, stage int, some bool) {
 	found = &nodeReading{}
-	updated, old, preparing := 0, 0, 0
+	stage = 1
 	for _, o := range slices.Concat(s.Pods, s.Orphans) {
 		if eligibility.NodeOf(o) != node {
 			continue
@@ -187,24 +187,15 @@ func readNode(s Snapshot, node, update string) (found *nodeReading, stage int, s
 		held := o.Labels[contract.LifecycleStateLabel] == contract.LifecyclePreparingDelete
 		switch {
 		case podstate.ShortHash(o.Labels[contract.RevisionLabel]) == update:
-			updated++
-		case held:
-			preparing++
-			old++
-		default:
-			old++
+			stage = 0
+		case !held && stage == 1:
+			stage = 2
 		}
 		state := podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds)
 		found.ready = found.ready || state.Ready && state.Active && !held
 		found.available = found.available || state.Available && state.Active && !held
 	}
-	switch {
-	case updated > 0 || old > 1:
-		return found, 0, some
-	case old == 0 || preparing > 0:
-		return found, 1, some
-	}
-	return found, 2, some
+	return found, stage, some
 }
 
 func matches(selector *metav1.LabelSelector, node *corev1.Node) bool {
@@ -264,9 +255,10 @@ func rangeHolds(s Snapshot, todo Plan) []string {
 	r := read(s)
 	var wrong []string
 	for o, label := range replaced(todo) {
-		n := r.nodes[eligibility.NodeOf(o)]
-		returns := r.reverting && label != r.update && podstate.ShortHash(o.Labels[contract.RevisionLabel]) == r.update
-		if n == nil || !n.takesPart || !n.inReach && !returns {
+		n, own := r.nodes[eligibility.NodeOf(o)], podstate.ShortHash(o.Labels[contract.RevisionLabel])
+		returns := r.reverting && label != r.update && own == r.update
+		stuck := r.reverting && label == "" && own != r.update && own == cmp.Or(r.former, own) && lacksARunningContainer(o) // on its way back
+		if n == nil || !n.takesPart || !n.inReach && !returns && !stuck {
 			wrong = append(wrong, "out of reach: "+o.Name)
 		}
 		if returns && label != "" && label != cmp.Or(r.former, label) {
@@ -299,6 +291,11 @@ func rangeHolds(s Snapshot, todo Plan) []string {
 		}
 	}
 	return wrong
+}
+
+// lacksARunningContainer reports whether a container is down, so that its limits cannot be raised.
+func lacksARunningContainer(o *corev1.Pod) bool {
+	return slices.ContainsFunc(o.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running == nil })
 }
 
 // budgetHolds, I-ADS-3: without surge, nodes within reach that have no available pod and those that lose it by the plan
