@@ -44,3 +44,26 @@ func TestGatesAreThoseOfTheOperators(t *testing.T) {
 		}
 	}
 }
+
+// The catalog knows the names of all feature gates with which managers start.
+func TestEveryGateOfTheManagersIsKnown(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "core", "operator", "features", "gates.go"), nil, 0)
+	require.NoError(t, err)
+	accepted := []string{"AllAlpha", "AllBeta"}
+	ast.Inspect(file, func(node ast.Node) bool {
+		if spec, is := node.(*ast.ValueSpec); is && len(spec.Names) == 1 {
+			if kind, is := spec.Type.(*ast.Ident); is && kind.Name == "Name" {
+				accepted = append(accepted, spec.Names[0].Name)
+			}
+		}
+		return true
+	})
+	require.Greater(t, len(accepted), 20)
+	for _, name := range accepted {
+		assert.True(t, KnowsGate(name), name)
+	}
+	for _, name := range gatesAccepted() {
+		assert.Contains(t, accepted, name)
+	}
+	assert.False(t, KnowsGate("Typo"))
+}

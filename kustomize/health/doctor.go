@@ -38,8 +38,8 @@ func NewDoctorCommand(flags genericclioptions.RESTClientGetter, streams generici
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find faults of the installation",
-		Long: `Show faults of the installed operators and their remedies: managers, webhooks, certificates, permissions, versions, and
-kinds that another controller also manages. Webhooks are called with dry runs; the command only reads. The exit code is 3
+		Long: `Show faults of the installed operators and their remedies: managers, feature gates, webhooks, certificates, permissions,
+versions, and kinds that another controller also manages. Webhooks are called with dry runs; the command only reads. The exit code is 3
 if there is a fault.`,
 		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -134,6 +134,7 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 		findings = append(findings, faults(report)...)
 		findings = append(findings, certificates(report, clock.Now())...)
 		findings = append(findings, rights(report)...)
+		findings = append(findings, gates(report)...)
 		idle, err := unprotecting(ctx, cluster, report)
 		if err != nil {
 			return nil, seen, err
