@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/drain"
 	"github.com/flotilla-project/flotilla/kustomize/explain"
 	"github.com/flotilla-project/flotilla/kustomize/health"
+	"github.com/flotilla-project/flotilla/kustomize/images"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/rollout"
 	"github.com/flotilla-project/flotilla/kustomize/takeover"
@@ -82,6 +83,7 @@ func commands() []func(genericclioptions.RESTClientGetter, genericiooptions.IOSt
 		health.NewDoctorCommand,
 		health.NewStatusCommand,
 		health.NewVersionsCommand,
+		images.NewCommand,
 		install.NewCommand,
 		install.NewUninstallCommand,
 		rollout.NewCommand,
