@@ -218,6 +218,11 @@ func (c *Cluster) List(ctx context.Context, resource schema.GroupVersionResource
 	return c.list(ctx, resource, namespace, metav1.ListOptions{LabelSelector: selector})
 }
 
+// ListPods returns the pods of all namespaces in a phase.
+func (c *Cluster) ListPods(ctx context.Context, phase string) ([]unstructured.Unstructured, error) {
+	return c.list(ctx, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "", metav1.ListOptions{FieldSelector: "status.phase=" + phase})
+}
+
 func (c *Cluster) list(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions) ([]unstructured.Unstructured, error) {
 	list, err := c.objects.Resource(resource).Namespace(namespace).List(ctx, o)
 	if apierrors.IsNotFound(err) {

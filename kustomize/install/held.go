@@ -40,12 +40,17 @@ func heldOf(resource schema.GroupResource, objects []unstructured.Unstructured) 
 
 // String names the objects, the first ones if they are many.
 func (h held) String() string {
+	return fmt.Sprintf("%s: %d objects have a finalizer that only the operator removes: %s", h.resource, len(h.names), firstOf(h.names))
+}
+
+// firstOf joins names, the first ones if they are many.
+func firstOf(names []string) string {
 	const named = 3
-	text := strings.Join(h.names[:min(named, len(h.names))], ", ")
-	if more := len(h.names) - named; more > 0 {
+	text := strings.Join(names[:min(named, len(names))], ", ")
+	if more := len(names) - named; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s: %d objects have a finalizer that only the operator removes: %s", h.resource, len(h.names), text)
+	return text
 }
 
 // tellHeld prints which objects of a feature cannot be deleted when its operator is gone. Objects that cannot be listed do

@@ -89,6 +89,7 @@ func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features 
 		if err := u.tellHeld(ctx, cluster, feature); err != nil {
 			return err
 		}
+		u.tellLeft(ctx, cluster, feature)
 	}
 	for _, feature := range features {
 		if err := u.remove(ctx, cluster, feature); err != nil {

@@ -123,3 +123,40 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
 	require.Equal(t, cli.Done, code, output)
 }
+
+// What only an operator would tidy up, and what waits for it, is told before it goes.
+func TestWhatAnOperatorLeaves(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	output, code := call(t, clitest.Administrator, "install", "jobs", "daemon", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	create := func(resource schema.GroupVersionResource, namespace, text string) {
+		object := &unstructured.Unstructured{}
+		require.NoError(t, object.UnmarshalJSON([]byte(text)))
+		_, err := client.Resource(resource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			require.NoError(t, err)
+		}
+	}
+	for _, resource := range webhooks { // no manager answers them
+		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "",
+		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kruise-daemon-config"}}`)
+	create(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "kruise-daemon-config",
+		`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "copy-123456", "labels": {"imagepulljobs.kruise.io/source-uid": "1"}}}`)
+	create(schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "default",
+		`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "left"}, "spec": {"containers": [{"name": "app", "image": "app", "env": [
+			{"name": "KRUISE_CONTAINER_BARRIER", "valueFrom": {"configMapKeyRef": {"name": "left-barrier", "key": "p_0"}}}]}]}}`)
+
+	output, code = call(t, clitest.Administrator, "uninstall", "jobs", "daemon", "--dry-run")
+
+	require.Equal(t, cli.Done, code, output)
+	assert.Contains(t, output, "pods: 1 wait behind a launch barrier, and their next containers start only when daemon is installed again: default/left\n")
+	assert.Contains(t, output, "secrets: 1 copies of pull secrets stay in namespace kruise-daemon-config: copy-123456. To have them deleted, "+
+		"delete their ImagePullJobs while the operator runs. Without it: kubectl -n kruise-daemon-config delete secrets -l imagepulljobs.kruise.io/source-uid\n")
+	require.NoError(t, client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default").Delete(t.Context(), "left", metav1.DeleteOptions{}))
+	require.NoError(t, client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("kruise-daemon-config").
+		Delete(t.Context(), "copy-123456", metav1.DeleteOptions{}))
+	remove(t, "jobs", "daemon")
+}
