@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -147,7 +148,13 @@ func (t target) pushAll(ctx context.Context, out io.Writer, layout fs.FS, images
 		credentials: func(ctx context.Context) (credentials, error) { return userCredentials(ctx, base.Host) },
 	}}}
 	for _, i := range images {
-		if err := p.push(ctx, layout, t.in(i), i); err != nil {
+		err := p.push(ctx, layout, t.in(i), i)
+		var dial *net.OpError
+		if ctx.Err() == nil && errors.As(err, &dial) {
+			// Without the wrapped error: the advice for connections that fail is about the cluster.
+			return fmt.Errorf("push %s/%s:%s: registry %s cannot be reached: %v", t.text, i.repository, i.tag, base.Host, err) //nolint:errorlint // see above
+		}
+		if err != nil {
 			return fmt.Errorf("push %s/%s:%s: %w", t.text, i.repository, i.tag, err)
 		}
 		fmt.Fprintln(out, "pushed", t.describe(i))

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -172,10 +173,10 @@ func refusal(answer *http.Response, text string) error {
 }
 
 // ofConnection reports whether an error is one of a connection, which another try may not meet. A name that does not exist, a
-// certificate that is not trusted and refused credentials stay as they are.
+// certificate that is not trusted, a port without a listener and refused credentials stay as they are.
 func ofConnection(err error) bool {
 	var name *net.DNSError
-	if errors.Is(err, context.Canceled) || errors.As(err, &name) && name.IsNotFound {
+	if errors.Is(err, context.Canceled) || errors.As(err, &name) && name.IsNotFound || errors.Is(err, syscall.ECONNREFUSED) {
 		return false
 	}
 	var connection *net.OpError

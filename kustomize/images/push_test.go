@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -124,12 +125,25 @@ func TestARegistryThatFails(t *testing.T) {
 	assert.Contains(t, output, "403 Forbidden: not now; check the permission to push, or log in again with your container tool")
 }
 
+// The advice for connections that fail is about clusters, and a push needs none.
+func TestARegistryThatIsNotThere(t *testing.T) {
+	s, f := newServer(t, nil), newFolder(t)
+	f.add("flotilla/jobs-manager:v0.1.0")
+	s.Close()
+
+	output, code := run(t, `{}`, "push", f.path, s.host)
+
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "error: push "+s.host+"/flotilla/jobs-manager:v0.1.0: registry "+s.host+" cannot be reached: ")
+	assert.NotContains(t, output, "kubeconfig")
+}
+
 func TestErrorsThatAnotherTryMayNotMeet(t *testing.T) {
 	for _, err := range []error{&net.OpError{Op: "dial", Err: errors.New("refused")}, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
 		assert.True(t, ofConnection(&url.Error{Op: "Put", Err: err}), err)
 	}
 	for _, err := range []error{
-		context.Canceled, &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, x509.UnknownAuthorityError{}, errors.New("no credentials"),
+		context.Canceled, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, x509.UnknownAuthorityError{}, errors.New("no credentials"),
 	} {
 		assert.False(t, ofConnection(&url.Error{Op: "Put", Err: err}), err)
 	}
