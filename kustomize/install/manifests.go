@@ -43,16 +43,22 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 			Name: name, NewName: settings.image(name), NewTag: tag, Digest: digest,
 		})
 	}
+	// A component may be named twice, or together with the feature gate that it turns on. kustomize refuses its objects twice.
+	add := func(folder string) {
+		if !slices.Contains(kustomization.Components, folder) {
+			kustomization.Components = append(kustomization.Components, folder)
+		}
+	}
 	for _, component := range settings.Components {
 		if slices.Contains(Shared(), component) {
-			kustomization.Components = append(kustomization.Components, "../kustomize/components/"+component)
+			add("../kustomize/components/" + component)
 		} else if slices.Contains(feature.Components, component) {
-			kustomization.Components = append(kustomization.Components, "../"+feature.Name+"/config/"+component)
+			add("../" + feature.Name + "/config/" + component)
 		}
 	}
 	for _, gate := range settings.Gates[feature.Name] {
 		if component, has := feature.Gate(gate.Name); has && gate.On {
-			kustomization.Components = append(kustomization.Components, "../"+feature.Name+"/config/"+component)
+			add("../" + feature.Name + "/config/" + component)
 			continue
 		}
 		kustomization.Patches = append(kustomization.Patches, types.Patch{

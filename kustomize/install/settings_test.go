@@ -112,6 +112,20 @@ func TestGatesOfFeatures(t *testing.T) {
 	}
 }
 
+// A component counts once, however often it is named: by itself, in the settings of an earlier install, and by its feature gate.
+func TestAComponentIsThereOnce(t *testing.T) {
+	features := selected(t, "jobs")
+	settings, err := install.Read(features, install.Choices{
+		Components: []string{"sidecarterminator", "certmanager", "prometheus", "prometheus", "certmanager"}, Gates: []string{"SidecarTerminator=true"},
+	})
+	require.NoError(t, err)
+
+	assert.Equal(t, []string{"../jobs/config/sidecarterminator", "../jobs/config/certmanager", "../kustomize/components/prometheus"},
+		install.Kustomization(features[0], settings).Components)
+	_, err = install.Manifests(features[0], settings)
+	require.NoError(t, err)
+}
+
 func TestManifests(t *testing.T) {
 	features := selected(t, "daemon")
 	settings, err := install.Read(features, install.Choices{
