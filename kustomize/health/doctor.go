@@ -30,7 +30,12 @@ type Finding struct {
 	// Trouble is the problem, Help the remedy.
 	Trouble string `json:"trouble"`
 	Help    string `json:"help,omitempty"`
+	// Note means that nothing is wrong: it does not count for the exit code.
+	Note bool `json:"note,omitempty"`
 }
+
+// isFault reports whether something must be done.
+func isFault(finding Finding) bool { return !finding.Note }
 
 // NewDoctorCommand returns "flotilla doctor".
 func NewDoctorCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
@@ -39,8 +44,8 @@ func NewDoctorCommand(flags genericclioptions.RESTClientGetter, streams generici
 		Use:   "doctor",
 		Short: "Find faults of the installation",
 		Long: `Show faults of the installed operators and their remedies: managers, feature gates, webhooks, certificates, permissions,
-versions, and kinds that another controller also manages. Webhooks are called with dry runs; the command only reads. The exit code is 3
-if there is a fault.`,
+versions, and kinds that another controller also manages. Webhooks are called with dry runs; the command only reads. The exit
+code is 3 if there is a fault. A note is no fault.`,
 		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := cli.CheckOutput(output); err != nil {
@@ -57,7 +62,7 @@ if there is a fault.`,
 			if err := write(streams.Out, output, findings, tell(seen)); err != nil {
 				return err
 			}
-			if len(findings) > 0 {
+			if slices.ContainsFunc(findings, isFault) {
 				return cli.NoErrorf("")
 			}
 			return nil
@@ -81,7 +86,7 @@ type surroundings struct {
 func tell(seen surroundings) func(io.Writer, []Finding) {
 	return func(out io.Writer, findings []Finding) {
 		switch {
-		case len(findings) > 0:
+		case slices.ContainsFunc(findings, isFault):
 		case seen.installed == 0 && seen.openKruise:
 			fmt.Fprintln(out, "no operator is installed, but OpenKruise is. To take over its kinds, begin with: flotilla takeover all --dry-run")
 		case seen.installed == 0:
@@ -91,7 +96,11 @@ func tell(seen surroundings) func(io.Writer, []Finding) {
 		}
 		fmt.Fprint(out, seen.takenOver)
 		for _, finding := range findings {
-			fmt.Fprintf(out, "%s: %s\n", finding.About, finding.Trouble)
+			about := finding.About
+			if finding.Note {
+				about = "note: " + about
+			}
+			fmt.Fprintf(out, "%s: %s\n", about, finding.Trouble)
 			if finding.Help != "" {
 				fmt.Fprintf(out, "  %s\n", finding.Help)
 			}
@@ -269,7 +278,7 @@ func skew(reports []*Report) []Finding {
 		}
 		findings = append(findings, Finding{
 			About: "cluster", Trouble: "managers have different minor versions: " + strings.Join(parts, ", "),
-			Help: "They work together; upgrade the older ones when you can.",
+			Help: "They work together; upgrade the older ones when you can.", Note: true,
 		})
 	}
 	for _, report := range reports {

@@ -206,6 +206,12 @@ func TestManagersOfDifferentMinorVersions(t *testing.T) {
 	findings := skew(reports)
 	require.Len(t, findings, 1)
 	assert.Equal(t, "managers have different minor versions: v0.1 (jobs), v0.2 (budget)", findings[0].Trouble)
+	assert.False(t, isFault(findings[0]), "such managers work together")
+	assert.True(t, isFault(Finding{}))
+	var out bytes.Buffer
+	tell(surroundings{installed: 2})(&out, findings)
+	assert.Equal(t, "no problem found\nnote: cluster: managers have different minor versions: v0.1 (jobs), v0.2 (budget)\n"+
+		"  They work together; upgrade the older ones when you can.\n", out.String())
 }
 
 func TestStatusIsATable(t *testing.T) {
