@@ -125,6 +125,12 @@ func TestVersion(t *testing.T) {
 	stdout, code := call(t, "flotilla", "version")
 	assert.Equal(t, cli.Done, code)
 	assert.NotEmpty(t, stdout)
+
+	asJSON, code := call(t, "flotilla", "version", "-o", "json")
+	assert.Equal(t, cli.Done, code)
+	assert.JSONEq(t, `{"version": "`+strings.TrimSpace(stdout)+`"}`, asJSON)
+	_, code = call(t, "flotilla", "version", "-o", "yaml")
+	assert.Equal(t, cli.Misused, code)
 }
 
 func TestCompletion(t *testing.T) {

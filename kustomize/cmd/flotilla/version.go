@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 
@@ -16,15 +17,24 @@ var release string //nolint:gochecknoglobals // the linker sets it
 
 // version prints the version of this build.
 func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	return &cobra.Command{
+	var output string
+	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this command",
 		Args:  cli.Arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintln(streams.Out, buildVersion())
-			return nil
+			if err := cli.CheckOutput(output); err != nil {
+				return err
+			}
+			if output == "" {
+				fmt.Fprintln(streams.Out, buildVersion())
+				return nil
+			}
+			return json.NewEncoder(streams.Out).Encode(map[string]string{"version": buildVersion()})
 		},
 	}
+	cli.AddOutput(command.Flags(), &output)
+	return command
 }
 
 // buildVersion returns the version of the module, or that it was built from a checkout.
