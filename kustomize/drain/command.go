@@ -24,6 +24,9 @@ import (
 // lastLook is how long the command asks for the pods that are left when its time is over.
 const lastLook = 10 * time.Second
 
+// ownPeriod leaves each pod the grace period of its own spec.
+const ownPeriod = -1
+
 // NewCommand returns flotilla drain.
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	var timeout time.Duration
@@ -73,6 +76,7 @@ kubectl drain evicts the latter, and they return at once. To use the node again,
 		},
 	}
 	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
+	command.Flags().Int64Var(&d.grace, "grace-period", ownPeriod, "seconds that each pod gets to end; a negative value leaves its own period")
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "show the effect on each pod without any change")
 	// These are flags that kubectl drain needs for behavior that this command always has.
 	command.Flags().BoolVar(&always, "ignore-daemonsets", true, "accepted for compatibility with kubectl drain; must be true")
@@ -108,6 +112,8 @@ type drain struct {
 	options options
 	// again is the time between two tries of a refused eviction, look that between two looks for a pod that ends.
 	again, look time.Duration
+	// grace is how many seconds the pods get to end; negative for their own periods.
+	grace int64
 
 	telling sync.Mutex
 }

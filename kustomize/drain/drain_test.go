@@ -32,6 +32,7 @@ type world struct {
 	mutex   sync.Mutex
 	answers map[string][]error // by pod, one for each try
 	evicted []string
+	periods []*int64 // of the evictions
 }
 
 func newWorld(pods ...string) *world {
@@ -60,11 +61,12 @@ func newWorld(pods ...string) *world {
 			return true, nil, left[0]
 		}
 		w.evicted = append(w.evicted, eviction.Name)
+		w.periods = append(w.periods, eviction.DeleteOptions.GracePeriodSeconds)
 		return true, nil, client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), eviction.Namespace, eviction.Name)
 	})
 	w.drain = drain{
 		streams: genericiooptions.IOStreams{Out: &w.out}, clock: clock.RealClock{}, client: &workload.Client{Core: client}, node: "node-1",
-		again: time.Millisecond, look: time.Millisecond,
+		again: time.Millisecond, look: time.Millisecond, grace: ownPeriod,
 	}
 	return w
 }
@@ -83,6 +85,20 @@ func TestAnEvictionIsTriedAgain(t *testing.T) {
 	assert.ElementsMatch(t, []string{"a", "b"}, w.evicted)
 	assert.Contains(t, w.out.String(), "pod shop/a waits: ")
 	assert.Contains(t, w.out.String(), "node/node-1 drained\n")
+}
+
+// A grace period is that of the pods, unless the user names one.
+func TestTheGracePeriodOfEvictions(t *testing.T) {
+	w := newWorld("a")
+	require.NoError(t, w.run(t.Context(), false), w.out.String())
+	assert.Equal(t, []*int64{nil}, w.periods)
+
+	for _, grace := range []int64{0, 20} {
+		w := newWorld("a")
+		w.grace = grace
+		require.NoError(t, w.run(t.Context(), false), w.out.String())
+		assert.Equal(t, []*int64{&grace}, w.periods)
+	}
 }
 
 // What a user must mend ends the drain.

@@ -20,6 +20,9 @@ func (d *drain) evict(ctx context.Context, pod *corev1.Pod) error {
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
 	}
+	if d.grace >= 0 {
+		eviction.DeleteOptions.GracePeriodSeconds = &d.grace
+	}
 	said := ""
 	for pod.DeletionTimestamp == nil {
 		err := d.client.Core.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
