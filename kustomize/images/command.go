@@ -1,34 +1,19 @@
 package images
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
-	"net/http"
-	"net/url"
-	"os"
-	"path"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
-)
-
-const (
-	// answerTime is how long a registry may think about a request. It stores a blob before it answers.
-	answerTime = 5 * time.Minute
-	// firstPause is the time before a request is repeated.
-	firstPause = 2 * time.Second
 )
 
 // NewCommand returns "flotilla images".
@@ -60,8 +45,7 @@ login), and needs no cluster. At its end it prints the command that installs the
 			if err != nil {
 				return err
 			}
-			layout := os.DirFS(args[0])
-			images, err := readLayout(layout)
+			images, err := readLayout(args[0])
 			if errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w; %s must be a complete OCI layout, such as folder images of a release", err, args[0])
 			}
@@ -73,7 +57,7 @@ login), and needs no cluster. At its end it prints the command that installs the
 				return err
 			}
 			if !dryRun {
-				err = target.pushAll(command.Context(), streams.Out, layout, images)
+				err = target.pushAll(command.Context(), streams.Out, images)
 			} else {
 				for _, i := range images {
 					fmt.Fprintln(streams.Out, "would push", target.describe(i))
@@ -87,7 +71,7 @@ login), and needs no cluster. At its end it prints the command that installs the
 		},
 	}
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "list the images without pushing them")
-	command.Flags().BoolVar(&plain, "plain-http", false, "use HTTP without TLS")
+	command.Flags().BoolVar(&plain, "plain-http", false, "use HTTP without TLS if the registry does not answer HTTPS")
 	return command
 }
 
@@ -95,69 +79,6 @@ func folderAndRegistry(_ *cobra.Command, args []string) error {
 	const wanted = 2
 	if len(args) != wanted {
 		return errors.New("name a folder and a registry, as in ./images registry.example.com/team")
-	}
-	return nil
-}
-
-// target is the registry and the path in it that images are pushed to.
-type target struct {
-	// text is the target as a user names it.
-	text       string
-	repository name.Repository
-}
-
-// parseTarget reads HOST[:PORT][/PATH]. Errors are misuse.
-func parseTarget(text string, plain bool) (target, error) {
-	text = strings.TrimRight(text, "/")
-	if strings.Contains(text, "//") {
-		return target{}, cli.MisuseErrorf("registry %s: omit the scheme, as in registry.example.com/team", text)
-	}
-	var options []name.Option
-	if plain {
-		options = append(options, name.Insecure)
-	}
-	repository, err := name.NewRepository(text+"/"+owner, append(options, name.StrictValidation)...)
-	if err != nil {
-		return target{}, cli.MisuseErrorf("registry %s: %s", text, err)
-	}
-	return target{text: text, repository: repository}, nil
-}
-
-// in returns the repository of an image within the registry.
-func (t target) in(i image) string {
-	return path.Join(path.Dir(t.repository.RepositoryStr()), i.repository)
-}
-
-// describe names an image in the registry, with its digest and platforms.
-func (t target) describe(i image) string {
-	text := fmt.Sprintf("%s/%s:%s@%s", t.text, i.repository, i.tag, i.digest)
-	if len(i.platforms) > 0 {
-		text += " (" + strings.Join(i.platforms, ", ") + ")"
-	}
-	return text
-}
-
-func (t target) pushAll(ctx context.Context, out io.Writer, layout fs.FS, images []image) error {
-	base := &url.URL{Scheme: t.repository.Scheme(), Host: t.repository.RegistryStr(), Path: "/"}
-	transport, _ := http.DefaultTransport.(*http.Transport)
-	transport = transport.Clone()
-	transport.ResponseHeaderTimeout = answerTime
-	defer transport.CloseIdleConnections()
-	p := &pusher{base: base, pause: firstPause, client: &http.Client{Transport: &authorizer{
-		next: transport, base: base, headers: map[string]string{},
-		credentials: func(ctx context.Context) (credentials, error) { return userCredentials(ctx, base.Host) },
-	}}}
-	for _, i := range images {
-		err := p.push(ctx, layout, t.in(i), i)
-		var dial *net.OpError
-		if ctx.Err() == nil && errors.As(err, &dial) {
-			// Without the wrapped error: the advice for connections that fail is about the cluster.
-			return fmt.Errorf("push %s/%s:%s: registry %s cannot be reached: %v", t.text, i.repository, i.tag, base.Host, err) //nolint:errorlint // see above
-		}
-		if err != nil {
-			return fmt.Errorf("push %s/%s:%s: %w", t.text, i.repository, i.tag, err)
-		}
-		fmt.Fprintln(out, "pushed", t.describe(i))
 	}
 	return nil
 }

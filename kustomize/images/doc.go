@@ -2,6 +2,5 @@
 // the release.
 //
 // The folder is an OCI layout, as a release has it. An image for several platforms is pushed with all of them, and each keeps
-// its digest. The package speaks the distribution protocol of OCI and authenticates with the credentials of the user's
-// container tools.
+// its digest. Requests are authenticated with the credentials of the user's container tools.
 package images

@@ -2,10 +2,6 @@ package images
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"io"
 	"log"
 	"net/http"
@@ -18,7 +14,10 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -27,71 +26,62 @@ import (
 
 // folder is an OCI layout that a test writes.
 type folder struct {
-	t     *testing.T
-	path  string
-	index v1.IndexManifest
+	t    *testing.T
+	path string
 }
 
 func newFolder(t *testing.T) *folder {
 	t.Helper()
-	f := &folder{t: t, path: t.TempDir(), index: v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}}
-	require.NoError(t, os.MkdirAll(filepath.Join(f.path, "blobs", "sha256"), 0o755))
+	f := &folder{t: t, path: t.TempDir()}
+	_, err := layout.Write(f.path, empty.Index)
+	require.NoError(t, err)
 	return f
 }
 
-// blob writes content and describes it.
-func (f *folder) blob(kind types.MediaType, content []byte) v1.Descriptor {
-	f.t.Helper()
-	sum := sha256.Sum256(content)
-	digest := v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}
-	require.NoError(f.t, os.WriteFile(f.blobFile(digest), content, 0o600))
-	return v1.Descriptor{MediaType: kind, Size: int64(len(content)), Digest: digest}
-}
-
 func (f *folder) blobFile(digest v1.Hash) string {
-	return filepath.Join(f.path, filepath.FromSlash(blobPath(digest)))
+	return filepath.Join(f.path, "blobs", digest.Algorithm, digest.Hex)
 }
 
-func (f *folder) json(kind types.MediaType, value any) v1.Descriptor {
+// image returns an image with two layers.
+func (f *folder) image(architecture string) v1.Image {
 	f.t.Helper()
-	text, err := json.Marshal(value)
+	content, err := random.Image(64, 2)
 	require.NoError(f.t, err)
-	return f.blob(kind, text)
-}
-
-// image writes an image of one platform with two layers, one of which all images share.
-func (f *folder) image(platform, content string) v1.Descriptor {
-	f.t.Helper()
-	parsed, err := v1.ParsePlatform(platform)
+	config, err := content.ConfigFile()
 	require.NoError(f.t, err)
-	described := f.json(types.OCIManifestSchema1, v1.Manifest{
-		SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
-		Config: f.json(types.OCIConfigJSON, v1.ConfigFile{OS: parsed.OS, Architecture: parsed.Architecture}),
-		Layers: []v1.Descriptor{f.blob(types.OCILayer, []byte("shared")), f.blob(types.OCILayer, []byte(content+platform))},
-	})
-	described.Platform = parsed
-	return described
-}
-
-// add names an image for two platforms.
-func (f *folder) add(reference string) v1.Descriptor {
-	f.t.Helper()
-	described := f.json(types.OCIImageIndex, v1.IndexManifest{
-		SchemaVersion: 2, MediaType: types.OCIImageIndex,
-		Manifests: []v1.Descriptor{f.image("linux/amd64", reference), f.image("linux/arm64", reference)},
-	})
-	f.name(described, reference)
-	return described
-}
-
-// name writes index.json with one more image.
-func (f *folder) name(described v1.Descriptor, reference string) {
-	f.t.Helper()
-	described.Annotations = map[string]string{refName: reference}
-	f.index.Manifests = append(f.index.Manifests, described)
-	text, err := json.Marshal(f.index)
+	config.OS, config.Architecture = "linux", architecture
+	content, err = mutate.ConfigFile(content, config)
 	require.NoError(f.t, err)
-	require.NoError(f.t, os.WriteFile(filepath.Join(f.path, "index.json"), text, 0o600))
+	return content
+}
+
+// add writes an image for two platforms.
+func (f *folder) add(reference string) v1.ImageIndex {
+	f.t.Helper()
+	var index v1.ImageIndex = empty.Index
+	for _, architecture := range []string{"amd64", "arm64"} {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: f.image(architecture), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}},
+		})
+	}
+	require.NoError(f.t, layout.Path(f.path).AppendIndex(index, layout.WithAnnotations(map[string]string{refName: reference})))
+	return index
+}
+
+// addOne writes an image for one platform.
+func (f *folder) addOne(reference string) v1.Image {
+	f.t.Helper()
+	content := f.image("amd64")
+	require.NoError(f.t, layout.Path(f.path).AppendImage(content, layout.WithAnnotations(map[string]string{refName: reference})))
+	return content
+}
+
+// digest returns the digest of an image or an index.
+func digest(t *testing.T, of interface{ Digest() (v1.Hash, error) }) v1.Hash {
+	t.Helper()
+	found, err := of.Digest()
+	require.NoError(t, err)
+	return found
 }
 
 // server is a registry in memory that counts requests by method.
@@ -136,17 +126,11 @@ func run(t *testing.T, config string, args ...string) (output string, code cli.C
 	home := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(home, "config.json"), []byte(config), 0o600))
 	t.Setenv("DOCKER_CONFIG", home)
-	t.Setenv("REGISTRY_AUTH_FILE", "")
-	t.Setenv("XDG_RUNTIME_DIR", "")
-	return runAs(t.Context(), args...)
-}
-
-func runAs(ctx context.Context, args ...string) (output string, code cli.Code) {
 	var out bytes.Buffer
 	command := NewCommand(nil, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
 	command.SetOut(&out)
 	command.SetErr(&out)
 	command.SetArgs(args)
-	code = cli.Run(ctx, command)
+	code = cli.Run(t.Context(), command)
 	return out.String(), code
 }

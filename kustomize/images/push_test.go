@@ -1,64 +1,32 @@
 package images
 
 import (
-	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"errors"
-	"io"
-	"net"
+	"encoding/base64"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
 
-// read gets a part of a repository and returns its content.
-func read(t *testing.T, s *server, path string) []byte {
+// holds checks that the registry has an index with all of its images and their blobs.
+func holds(t *testing.T, reference string, want v1.ImageIndex) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v2/"+path, nil)
+	tag, err := name.NewTag(reference)
 	require.NoError(t, err)
-	answer, err := s.Client().Do(request)
+	got, err := remote.Index(tag)
 	require.NoError(t, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.StatusCode, string(text))
-	return text
-}
-
-// holds checks that the registry has an index with both of its images and all their blobs, byte by byte.
-func holds(t *testing.T, s *server, f *folder, repository, tag string, want v1.Descriptor) {
-	t.Helper()
-	text := read(t, s, repository+"/manifests/"+tag)
-	sum := sha256.Sum256(text)
-	assert.Equal(t, want.Digest.Hex, hex.EncodeToString(sum[:]), repository)
-	images, err := readLayout(os.DirFS(f.path))
-	require.NoError(t, err)
-	for _, i := range images {
-		if i.digest != want.Digest {
-			continue
-		}
-		assert.Len(t, i.manifests, 3, "two images and their index")
-		for _, m := range i.manifests {
-			assert.Equal(t, m.text, read(t, s, repository+"/manifests/"+m.descriptor.Digest.String()))
-		}
-		for _, blob := range i.blobs {
-			stored, err := os.ReadFile(f.blobFile(blob.Digest))
-			require.NoError(t, err)
-			assert.Equal(t, stored, read(t, s, repository+"/blobs/"+blob.Digest.String()))
-		}
-	}
+	assert.Equal(t, digest(t, want), digest(t, got), reference)
+	assert.NoError(t, validate.Index(got), reference)
 }
 
 // What a release has comes to another registry with all platforms and the same digests.
@@ -70,11 +38,11 @@ func TestImagesComeToARegistry(t *testing.T) {
 	output, code := run(t, `{}`, "push", f.path, s.host+"/team/")
 
 	require.Equal(t, cli.Done, code, output)
-	assert.Equal(t, "pushed "+s.host+"/team/flotilla/cloneset-manager:v0.1.0@"+cloneset.Digest.String()+" (linux/amd64, linux/arm64)\n"+
-		"pushed "+s.host+"/team/flotilla/jobs-manager:v0.1.7@"+jobs.Digest.String()+" (linux/amd64, linux/arm64)\n"+
+	assert.Equal(t, "pushed "+s.host+"/team/flotilla/cloneset-manager:v0.1.0@"+digest(t, cloneset).String()+" (linux/amd64, linux/arm64)\n"+
+		"pushed "+s.host+"/team/flotilla/jobs-manager:v0.1.7@"+digest(t, jobs).String()+" (linux/amd64, linux/arm64)\n"+
 		"To install: flotilla install cloneset jobs --registry "+s.host+"/team --version jobs=v0.1.7\n", output)
-	holds(t, s, f, "team/flotilla/cloneset-manager", "v0.1.0", cloneset)
-	holds(t, s, f, "team/flotilla/jobs-manager", "v0.1.7", jobs)
+	holds(t, s.host+"/team/flotilla/cloneset-manager:v0.1.0", cloneset)
+	holds(t, s.host+"/team/flotilla/jobs-manager:v0.1.7", jobs)
 
 	assert.Positive(t, s.requests(http.MethodPost))
 	_, code = run(t, `{}`, "push", f.path, s.host+"/team")
@@ -84,13 +52,12 @@ func TestImagesComeToARegistry(t *testing.T) {
 
 func TestADryRunAsksNobody(t *testing.T) {
 	s, f := newServer(t, nil), newFolder(t)
-	one := f.image("linux/arm64", "one")
-	f.name(one, "flotilla/daemon-manager:v0.1.0")
+	one := f.addOne("flotilla/daemon-manager:v0.1.0")
 
 	output, code := run(t, `{}`, "push", f.path, s.host, "--dry-run")
 
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "would push "+s.host+"/flotilla/daemon-manager:v0.1.0@"+one.Digest.String()+"\n")
+	assert.Contains(t, output, "would push "+s.host+"/flotilla/daemon-manager:v0.1.0@"+digest(t, one).String()+"\n")
 	assert.Contains(t, output, "daemon cannot be installed from there: the folder has no flotilla/daemon-agent")
 	assert.NotContains(t, output, "To install")
 	assert.Empty(t, s.count)
@@ -102,7 +69,7 @@ func TestARegistryThatFails(t *testing.T) {
 	status := http.StatusServiceUnavailable
 	s := newServer(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-			if request.Method != http.MethodHead && failures.Add(-1) >= 0 {
+			if request.Method == http.MethodPost && failures.Add(-1) >= 0 {
 				http.Error(writer, "not now", status)
 				return
 			}
@@ -115,14 +82,15 @@ func TestARegistryThatFails(t *testing.T) {
 	failures.Store(1)
 	output, code := run(t, `{}`, "push", f.path, s.host)
 	require.Equal(t, cli.Done, code, output)
-	holds(t, s, f, "flotilla/spread-manager", "v0.1.0", want)
+	holds(t, s.host+"/flotilla/spread-manager:v0.1.0", want)
 
 	status = http.StatusForbidden
 	failures.Store(1000)
 	f.add("flotilla/budget-manager:v0.1.0")
 	output, code = run(t, `{}`, "push", f.path, s.host)
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "403 Forbidden: not now; check the permission to push, or log in again with your container tool")
+	assert.Contains(t, output, "registry "+s.host+" refuses access: check the permission to push, or log in with your container tool, as in docker login "+s.host)
+	assert.Contains(t, output, "403 Forbidden: not now")
 }
 
 // The advice for connections that fail is about clusters, and a push needs none.
@@ -138,32 +106,58 @@ func TestARegistryThatIsNotThere(t *testing.T) {
 	assert.NotContains(t, output, "kubeconfig")
 }
 
-func TestErrorsThatAnotherTryMayNotMeet(t *testing.T) {
-	for _, err := range []error{&net.OpError{Op: "dial", Err: errors.New("refused")}, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
-		assert.True(t, ofConnection(&url.Error{Op: "Put", Err: err}), err)
+// A registry gets the credentials that the user's container tool has, and no message has a password.
+func TestARegistryWithPasswords(t *testing.T) {
+	s := newServer(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+			if user, password, _ := request.BasicAuth(); user != "ann" || password != "a:b" {
+				writer.Header().Set("WWW-Authenticate", `Basic realm="here"`)
+				writer.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(writer, request)
+		})
+	})
+	f := newFolder(t)
+	f.add("flotilla/jobs-manager:v0.1.0")
+	login := func(password string) string {
+		return `{"auths": {"` + s.host + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("ann:"+password)) + `"}}}`
 	}
-	for _, err := range []error{
-		context.Canceled, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, x509.UnknownAuthorityError{}, errors.New("no credentials"),
-	} {
-		assert.False(t, ofConnection(&url.Error{Op: "Put", Err: err}), err)
+
+	output, code := run(t, login("a:b"), "push", f.path, s.host)
+	assert.Equal(t, cli.Done, code, output)
+
+	for _, config := range []string{`{}`, login("secret-1")} {
+		output, code = run(t, config, "push", f.path, s.host)
+		assert.Equal(t, cli.Failed, code)
+		assert.Contains(t, output, "registry "+s.host+" refuses access: check the permission to push, or log in with your container tool, as in docker login "+s.host)
+		assert.NotContains(t, output, "secret-1")
 	}
+
+	output, code = run(t, `{`, "push", f.path, s.host)
+	assert.Equal(t, cli.Failed, code, output)
 }
 
 func TestFoldersThatAreNoLayout(t *testing.T) {
 	empty := t.TempDir()
-	missing, changed, foreign := newFolder(t), newFolder(t), newFolder(t)
-	missing.add("flotilla/jobs-manager:v0.1.0")
-	images, err := readLayout(os.DirFS(missing.path))
+	missing, short, changed, foreign := newFolder(t), newFolder(t), newFolder(t), newFolder(t)
+	layers, err := missing.addOne("flotilla/jobs-manager:v0.1.0").Layers()
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(missing.blobFile(images[0].blobs[1].Digest)))
-	index := changed.add("flotilla/jobs-manager:v0.1.0")
-	require.NoError(t, os.WriteFile(changed.blobFile(index.Digest), []byte("{}"), 0o600))
+	lost := digest(t, layers[1])
+	require.NoError(t, os.Remove(missing.blobFile(lost)))
+	layers, err = short.addOne("flotilla/jobs-manager:v0.1.0").Layers()
+	require.NoError(t, err)
+	cut := digest(t, layers[0])
+	require.NoError(t, os.Truncate(short.blobFile(cut), 1))
+	index := digest(t, changed.add("flotilla/jobs-manager:v0.1.0"))
+	require.NoError(t, os.WriteFile(changed.blobFile(index), []byte("{}"), 0o600))
 	foreign.add("registry.example/nginx:1")
 
 	for name, c := range map[string]struct{ folder, want string }{
 		"an empty folder":       {empty, "must be a complete OCI layout, such as folder images of a release"},
-		"a missing blob":        {missing.path, "find blob " + images[0].blobs[1].Digest.String()},
-		"a changed manifest":    {changed.path, "manifest " + index.Digest.String() + " has another content than its digest says"},
+		"a missing blob":        {missing.path, "find blob " + lost.String()},
+		"a blob cut short":      {short.path, "blob " + cut.String() + " has 1 bytes, but its manifest says"},
+		"a changed manifest":    {changed.path, "manifest " + index.String() + " has another content than its digest says"},
 		"images of others":      {foreign.path, "the name does not end with flotilla/NAME:TAG, so it is not an image of Flotilla"},
 		"a folder that is gone": {filepath.Join(empty, "nothing"), "index.json"},
 	} {
