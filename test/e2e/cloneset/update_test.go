@@ -145,3 +145,10 @@ func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 }
+
+func TestForecastsComeTrue(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), 2)
+	givenSet(t, set)
+	world.ForecastsComeTrue(t, set.Namespace, "clone/web", app+"v2", func() { settles(t, set) })
+}

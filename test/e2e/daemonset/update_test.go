@@ -272,3 +272,10 @@ func TestRollbackAndHistory(t *testing.T) {
 		return story.Want(len(list.Items) == 2 && gone, "there are %d revisions", len(list.Items))
 	})
 }
+
+func TestForecastsComeTrue(t *testing.T) {
+	t.Parallel()
+	set := newSet(world.Namespace(t), inPlace)
+	givenSet(t, set)
+	world.ForecastsComeTrue(t, set.Namespace, "ads/web", app+"v2", func() { settles(t, set) })
+}
