@@ -182,12 +182,8 @@ func testForecasts(t *testing.T, _ client.Client) {
 	counted.Status.DesiredNumberScheduled = 3
 	require.NoError(t, c.Status().Update(t.Context(), counted))
 	warnings.Heard()
-	now := stored(t, c, set)
-	now.Spec.Template.Spec.Containers[0].Image = "app:next"
-	require.NoError(t, c.Update(t.Context(), now, client.DryRunAll))
+	require.NoError(t, workloads.Changing(t, client.NewDryRunClient(c), set, func(s *v1beta1.DaemonSet) { s.Spec.Template.Spec.Containers[0].Image = "app:next" }))
 	assert.Equal(t, []string{"3 of 3 pods will be recreated, at most 1 at a time: rollingUpdateType is Standard"}, warnings.Heard())
-	now = stored(t, c, set)
-	now.Spec.MinReadySeconds = 3
-	require.NoError(t, c.Update(t.Context(), now))
+	require.NoError(t, workloads.Changing(t, c, set, func(s *v1beta1.DaemonSet) { s.Spec.MinReadySeconds = 3 }))
 	assert.Empty(t, warnings.Heard())
 }
