@@ -1,4 +1,4 @@
-// Package stops carries out the stops of the node's containers, beside the passes that ask for them.
+// Package stops carries out the stops of the node's containers, in parallel to the passes that ask for them.
 //
 // An order to stop a container goes in: the pod, who asks, the hook and the grace period. Out come how far each stop
 // is, by the ID of its container, and calls when its hook and the stop itself have ended. A container has one stop at a

@@ -60,7 +60,7 @@ type stop struct {
 	cancel  context.CancelFunc
 }
 
-// New makes Stops without any. run runs the work of a stop beside the pass that begins it; nil means in a goroutine.
+// New makes Stops without any. run runs the work of a stop in parallel to the pass that begins it; nil means in a goroutine.
 func New(stopper Stopper, c clock.PassiveClock, run func(work func())) *Stops {
 	s := &Stops{stopper: stopper, clock: c, run: run, pods: map[types.NamespacedName]map[string]*stop{}}
 	if run == nil {

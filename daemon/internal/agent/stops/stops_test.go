@@ -30,7 +30,7 @@ var (
 	errAway = status.Error(codes.Unavailable, "away")
 )
 
-// fixture are the stops of a node. The work beside the passes waits until the test goes on with it.
+// fixture are the stops of a node. The work of stops waits until the test goes on with it.
 type fixture struct {
 	*stops.Stops
 	t       *testing.T
@@ -190,7 +190,7 @@ func TestTheEndOfTheAgent(t *testing.T) {
 	assert.Len(t, f.signals, 1)
 }
 
-// Stops run beside the pass that begins them, and outlive it.
+// Stops run in parallel to the pass that begins them, and outlive it.
 func TestStopsOutliveThePass(t *testing.T) {
 	f := givenStops(t)
 	s := stops.New(stopper{f}, clock.RealClock{}, nil)
