@@ -182,7 +182,14 @@ func testForecasts(t *testing.T, _ client.Client) {
 	counted.Status.DesiredNumberScheduled = 3
 	require.NoError(t, c.Status().Update(t.Context(), counted))
 	warnings.Heard()
-	require.NoError(t, workloads.Changing(t, client.NewDryRunClient(c), set, func(s *v1beta1.DaemonSet) { s.Spec.Template.Spec.Containers[0].Image = "app:next" }))
+	try := func() {
+		require.NoError(t, workloads.Changing(t, client.NewDryRunClient(c), set, func(s *v1beta1.DaemonSet) { s.Spec.Template.Spec.Containers[0].Image = "app:next" }))
+	}
+	try()
+	assert.Empty(t, warnings.Heard(), "no node has a pod yet")
+	counted.Status.CurrentNumberScheduled, counted.Status.UpdatedNumberScheduled = 3, 3
+	require.NoError(t, c.Status().Update(t.Context(), counted))
+	try()
 	assert.Equal(t, []string{"3 of 3 pods will be recreated, at most 1 at a time: rollingUpdateType is Standard"}, warnings.Heard())
 	require.NoError(t, workloads.Changing(t, c, set, func(s *v1beta1.DaemonSet) { s.Spec.MinReadySeconds = 3 }))
 	assert.Empty(t, warnings.Heard())

@@ -9,20 +9,20 @@ import (
 )
 
 // Forecast returns the facts about an edit of a stored set that tell its effect on the pods. The options name the
-// changes that a running pod allows in this cluster. A spec whose numbers are unreadable has no forecast. The nodes are
-// those that the status counts.
+// changes that a running pod allows in this cluster. A spec whose numbers are unreadable has no forecast. The nodes and
+// pods are those that the status counts.
 func Forecast(old, set *v1beta1.DaemonSet, can inplace.Options) forecast.Edit {
 	desired := int(old.Status.DesiredNumberScheduled)
 	n, err := readNumbers(set, desired, desired)
 	if err != nil {
 		return forecast.Edit{}
 	}
-	r := rollingUpdate(set)
+	r, pods := rollingUpdate(set), min(old.Status.CurrentNumberScheduled, old.Status.DesiredNumberScheduled)
 	can.DefaultPullPolicy = DefaultPullPolicy
 	edit := forecast.Edit{
 		From: &old.Spec.Template, To: &set.Spec.Template, Options: can,
 		Policy: podupdate.ReCreate, Recreates: "rollingUpdateType is " + string(v1beta1.StandardRollingUpdateType),
-		Pods: int32(desired), Reached: int32(max(desired-n.partition, 0)), Behind: max(old.Status.DesiredNumberScheduled-old.Status.UpdatedNumberScheduled, 0),
+		Pods: pods, Reached: min(pods, int32(max(desired-n.partition, 0))), Behind: max(pods-old.Status.UpdatedNumberScheduled, 0),
 		MaxUnavailable: int32(n.maxUnavailable), MaxSurge: int32(n.maxSurge), Paused: paused(set), OnDelete: onDelete(set),
 	}
 	if r.RollingUpdateType == v1beta1.InPlaceRollingUpdateType {
