@@ -28,11 +28,6 @@ var (
 	container  = regexp.MustCompile(`(\S+) \([a-z, ]+\)`)
 )
 
-var forecasts = regexp.MustCompile(`pods .*will be (recreated|updated in place)|^no pod changes|^an earlier update has not reached`)
-
-// Is reports whether a warning is about the effect of an edit on the pods.
-func Is(warning string) bool { return forecasts.MatchString(warning) }
-
 // By returns the outcome that a warning names. It is empty if no pod changes.
 func By(warning string) (o Outcome) {
 	if m := recreation.FindStringSubmatch(warning); m != nil {

@@ -26,7 +26,7 @@ type Edit struct {
 	// Options decide which changes may happen in place.
 	Options inplace.Options
 	Policy  podupdate.Policy
-	// Recreates is the setting by which the workload always recreates pods, such as "podUpdatePolicy ReCreate".
+	// Recreates is the setting by which the workload always recreates pods, such as "podUpdatePolicy is ReCreate".
 	Recreates string
 
 	// Pods is how many pods the workload has, and Reached is how many of them the update reaches; -1 if that is unknown
