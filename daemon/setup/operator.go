@@ -32,10 +32,11 @@ const (
 	defaultCreationDelay = 30 * time.Second
 )
 
-// settings are the operator's own flags.
+// settings are the operator's own flags, and what its controllers tell its webhooks.
 type settings struct {
 	imageWorkers, requestWorkers int
 	creationDelay                time.Duration
+	backlog                      recreate.Backlog
 }
 
 // Operator returns the manager of the node agent.
@@ -51,7 +52,7 @@ func Operator() manager.Operator {
 		CRDs:     []string{"nodeimages.apps.kruise.io", "containerrecreaterequests.apps.kruise.io"},
 		Flags:    s.add,
 		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
-		Webhooks: webhooks,
+		Webhooks: s.webhooks,
 		Setup:    s.setup,
 	}
 }
@@ -114,7 +115,7 @@ func setUpBarriers(ctx context.Context, env *manager.Environment) error {
 }
 
 func (s *settings) setUpRequests(ctx context.Context, env *manager.Environment) error {
-	return recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers))
+	return recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers), &s.backlog)
 }
 
 func (s *settings) setUpImages(ctx context.Context, env *manager.Environment) error {

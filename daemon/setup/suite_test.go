@@ -39,7 +39,7 @@ func givenCRDs(t *testing.T) {
 func serve(t *testing.T, gates features.Set) client.Client {
 	t.Helper()
 	mgr := env.Manager(t)
-	all, err := webhooks(t.Context(), &manager.Environment{
+	all, err := (&settings{}).webhooks(t.Context(), &manager.Environment{
 		Feature: "daemon", Manager: mgr, Clock: clock.RealClock{}, Options: manager.Options{FeatureGates: gates},
 	})
 	require.NoError(t, err)

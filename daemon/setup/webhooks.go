@@ -22,13 +22,15 @@ const suffixLength = 5
 
 // webhooks returns the same endpoints whatever the feature gates are: webhook configurations name them, and the API
 // server would refuse the request if an endpoint were absent.
-func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
+func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, error) {
 	live, err := env.APIReader("admission")
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a reader for admission: %w", err)
 	}
 	images := imageadmission.Webhook{Clock: env.Clock}
-	requests := recreateadmission.Webhook{Reader: limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()}}
+	requests := recreateadmission.Webhook{
+		Reader: limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()}, Open: s.backlog.Open,
+	}
 	pods := launchadmission.Webhook{Suffix: func() string { return utilrand.String(suffixLength) }}
 
 	on := env.Options.FeatureGates.Enabled

@@ -15,6 +15,10 @@ const (
 	MaxNodeImageBytes = 256 << 10
 )
 
+// MaxRequestsPerPod is the largest number of ContainerRecreateRequests for one pod that are not completed. The node agent
+// works on one at a time.
+const MaxRequestsPerPod = 16
+
 // SandboxBytes is the size of labels and annotations together.
 func SandboxBytes(maps ...map[string]string) int {
 	size := 0

@@ -32,7 +32,7 @@ func (n *node) givenManager() {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(n.name, cache.ByObject{}),
 		}
 	})
-	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, base.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}))
+	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, base.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}, &recreate.Backlog{}))
 	env.Start(n.t, mgr)
 }
 

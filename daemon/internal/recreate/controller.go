@@ -58,12 +58,18 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 		r.memory.Forget(key)
 	}
 	s.Refusals = r.KnownRefusals(request, nil, 0, s.Now)
-	s.Pod, err = r.pod(ctx, request)
+	others, err := ofPod(ctx, r.Reader, request.Namespace, request.Labels[v1beta1.PodUIDLabel])
+	if err != nil {
+		return s, err
+	}
+	if s.Waits = plan.Waits(request, others); !s.Waits {
+		s.Pod, err = r.pod(ctx, request)
+	}
 	return s, err
 }
 
 // pod returns the pod of the name that an active request has, nil when there is none. The cache holds next to nothing
-// of most pods, so the server is asked.
+// of most pods, so the server is asked: once per pass, for the request whose turn it is.
 func (r *reconciler) pod(ctx context.Context, request *v1beta1.ContainerRecreateRequest) (*corev1.Pod, error) {
 	if !plan.Active(request) {
 		return nil, nil

@@ -44,7 +44,7 @@ func TestARefusedManagerIsQuiet(t *testing.T) {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(pod.Namespace, cache.ByObject{}),
 		}}
 		shaky.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-			return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent})
+			return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent}, &recreate.Backlog{})
 		})
 		machine := givenNode(t, c, pod)
 		r := newRequest("again", pod, "a")

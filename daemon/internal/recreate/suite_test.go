@@ -28,8 +28,13 @@ func TestMain(m *testing.M) {
 // givenController runs the controller until the end of the test.
 func givenController(t *testing.T) client.Client {
 	t.Helper()
+	return givenControllerWith(t, &recreate.Backlog{})
+}
+
+func givenControllerWith(t *testing.T, backlog *recreate.Backlog) client.Client {
+	t.Helper()
 	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject("")}}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, UserAgent: userAgent})
+		return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, UserAgent: userAgent}, backlog)
 	})
 }

@@ -133,6 +133,11 @@ func TestFillRefuses(t *testing.T) {
 		{"a pod that is going", request(), target(gen.Terminating()), `pod "web" is not active (it is being deleted)`},
 		{"a pod that is going with its sidecars", request(), target(gen.Terminating(), gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch())), "it is being deleted"},
 		{"a static pod", request(), target(gen.Annotation(corev1.MirrorPodAnnotationKey, "x")), `pod "web" is a static pod`},
+		{"a pod with a long queue", request(), admission.Target{Pod: pod(), NodeFound: true, Open: 16}, `spec.podName: Forbidden: pod "web" has 16 ContainerRecreateRequests ` +
+			`that are not completed, of at most 16: wait until some complete, or delete those that are not needed; kubectl get crr -l crr.apps.kruise.io/pod-uid=` + string(gen.UID("web")) + ` lists them`},
+		{"a pod with a long queue whose sidecars end", request(), admission.Target{
+			Pod: pod(gen.Condition(contract.SidecarTerminated, corev1.ConditionTrue, gen.Epoch())), NodeFound: true, Open: 17,
+		}, "17 ContainerRecreateRequests that are not completed, of at most 16"},
 		{"no container", request(containers("main", "db")), target(), `spec.containers[1].name: Invalid value: "db": pod has no container "db"`},
 		{"an init container", request(containers("setup")), target(), `spec.containers[0].name: Invalid value: "setup": container "setup" is an init container, which runs once`},
 		{"an ephemeral container", request(containers("debug")), target(), `container "debug" is an ephemeral container, which runs once`},
@@ -170,6 +175,10 @@ func TestFill(t *testing.T) {
 		{Name: "log", PreStop: &v1beta1.PreStopHandler{Sleep: &corev1.SleepAction{Seconds: 3}}, StatusContext: &v1beta1.ContainerStatusContext{ContainerID: "containerd://l", RestartCount: 2}},
 		{Name: "proxy", StatusContext: &v1beta1.ContainerStatusContext{ContainerID: "containerd://p", RestartCount: 1}},
 	}, r.Spec.Containers)
+
+	waits := given
+	waits.Open = 15
+	require.Empty(t, admission.Fill(request(), waits))
 
 	chosen := v1beta1.RecreateStrategy{FailurePolicy: v1beta1.FailurePolicyIgnore, TerminationGracePeriodSeconds: new(int64(1))}
 	r = request(strategy(chosen))

@@ -21,6 +21,8 @@ type Target struct {
 	// NodeLabels are the labels of the pod's node; NodeFound reports whether it exists.
 	NodeLabels map[string]string
 	NodeFound  bool
+	// Open is how many requests for the pod are not over, as far as is known.
+	Open int
 }
 
 func specPath() *field.Path       { return field.NewPath("spec") }
@@ -65,6 +67,10 @@ func usable(r *v1beta1.ContainerRecreateRequest, t Target) *field.Error {
 		return invalid("pod %q is a static pod: its UID on the node differs, so the node agent cannot find its containers", name)
 	case t.Pod.DeletionTimestamp != nil:
 		return invalid("pod %q is not active (it is being deleted)", name)
+	case t.Open >= v1beta1.MaxRequestsPerPod:
+		return field.Forbidden(specPath().Child("podName"), fmt.Sprintf("pod %q has %d ContainerRecreateRequests that are not completed, of at most %d: "+
+			"wait until some complete, or delete those that are not needed; kubectl get crr -l %s=%s lists them",
+			name, t.Open, v1beta1.MaxRequestsPerPod, v1beta1.PodUIDLabel, t.Pod.UID))
 	case podstate.Condition(t.Pod, contract.SidecarTerminated) != nil: // its sidecars run though the pod is over
 		return nil
 	case t.Pod.Status.Phase == corev1.PodSucceeded, t.Pod.Status.Phase == corev1.PodFailed:

@@ -23,6 +23,8 @@ type Webhook struct {
 	// Reader reads pods and nodes from the server: requests are rare, and the cache has neither hooks nor the newest
 	// writes.
 	Reader client.Reader
+	// Open returns how many requests for the pod are not over, as far as this process knows. It must not block.
+	Open func(ctx context.Context, pod *corev1.Pod) int
 }
 
 // Mutating denies new requests that cannot be fulfilled, and fills the others.
@@ -61,7 +63,7 @@ func (w Webhook) target(ctx context.Context, key client.ObjectKey) (Target, erro
 	} else if err != nil {
 		return Target{}, fmt.Errorf("get pod %q: %w", key.Name, err)
 	}
-	t := Target{Pod: pod}
+	t := Target{Pod: pod, Open: w.Open(ctx, pod)}
 	if pod.Spec.NodeName == "" {
 		return t, nil
 	}

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,7 +43,12 @@ type user struct {
 func serve(t *testing.T) *user {
 	t.Helper()
 	mgr := env.Manager(t)
-	w := admission.Webhook{Reader: mgr.GetAPIReader()}
+	w := admission.Webhook{Reader: mgr.GetAPIReader(), Open: func(_ context.Context, pod *corev1.Pod) int {
+		if pod.Labels["queue"] == "" {
+			return 0
+		}
+		return v1beta1.MaxRequestsPerPod
+	}}
 	manager.Webhooks{
 		Mutating:   []coreadmission.Endpoint{w.Mutating()},
 		Validating: []coreadmission.Endpoint{w.Validating()},
@@ -143,6 +149,10 @@ func testRefusals(t *testing.T, u *user) {
 	negative := alpha(namespace, "e", "main")
 	negative.Spec.Strategy = &v1alpha1.RecreateStrategy{MinStartedSeconds: -1}
 	require.ErrorContains(t, u.Create(t.Context(), negative), "spec.strategy.minStartedSeconds: Invalid value: -1: must be 0 or more")
+	full := beta(givenPod(t, u, func(pod *corev1.Pod) { pod.Labels = map[string]string{"queue": "full"} }), "g", "main")
+	err := u.Create(t.Context(), full)
+	require.ErrorContains(t, err, `spec.podName: Forbidden: pod "web" has 16 ContainerRecreateRequests that are not completed, of at most 16`)
+	assert.True(t, apierrors.IsInvalid(err))
 	given := beta(namespace, "f", "main")
 	given.Spec.Containers[0].StatusContext = &v1beta1.ContainerStatusContext{ContainerID: "containerd://other"}
 	require.ErrorContains(t, u.Create(t.Context(), given), "spec.containers[0].statusContext: Forbidden: filled by the system")

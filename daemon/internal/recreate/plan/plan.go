@@ -34,6 +34,8 @@ type Snapshot struct {
 	Request *v1beta1.ContainerRecreateRequest
 	// Pod is the pod of its name, nil when there is none.
 	Pod *corev1.Pod
+	// Waits means that it is the turn of another request for the pod, and that the pod was not read.
+	Waits bool
 	// FirstSeen is when this process first saw the request, LastSign when it last saw that the agent had
 	// written into a request for the pod, but no earlier than FirstSeen.
 	FirstSeen, LastSign time.Time
@@ -121,12 +123,10 @@ func (p *pass) ends() (message string, ends bool) {
 	if seconds := p.Request.Spec.ActiveDeadlineSeconds; seconds != nil {
 		limit = action.Seconds(*seconds)
 	}
-	pod := p.pod()
+	message, ends = p.withoutPod()
 	switch {
-	case pod == nil, pod.DeletionTimestamp != nil:
-		return MessagePodGone, true
-	case over(pod, p.Request):
-		return MessagePodOver, true
+	case ends:
+		return message, true
 	case limit > 0 && age >= limit:
 		return MessageDeadline, true
 	case p.expectsSigns() && silence >= NoAnswer:
@@ -135,6 +135,20 @@ func (p *pass) ends() (message string, ends bool) {
 		p.plan.RequeueWithin(NoAnswer - silence)
 	}
 	p.plan.RequeueWithin(limit - age)
+	return "", false
+}
+
+// withoutPod reports whether the pod starts no container any more, and why.
+func (p *pass) withoutPod() (message string, ends bool) {
+	if p.Waits {
+		return "", false
+	}
+	switch pod := p.pod(); {
+	case pod == nil, pod.DeletionTimestamp != nil:
+		return MessagePodGone, true
+	case over(pod, p.Request):
+		return MessagePodOver, true
+	}
 	return "", false
 }
 
