@@ -29,7 +29,7 @@ func sections() []explained {
 		{ofOthers, "WorkloadSpread", []string{"spread/internal/workloadspread/plan", "spread/api/v1beta1"}},
 		{ofOthers, "PodUnavailableBudget", []string{"budget/internal/podunavailablebudget/plan"}},
 		{ofOthers, "NodeImage", []string{"daemon/internal/nodeimage/plan", "daemon/internal/agent/imagepull"}},
-		{ofOthers, "ContainerRecreateRequest", []string{"daemon/internal/recreate/plan", "daemon/internal/agent/containerstop"}},
+		{ofOthers, "ContainerRecreateRequest", []string{"daemon/internal/recreate/plan", "daemon/internal/recreate/result", "daemon/internal/agent/containerstop"}},
 		{ofOthers, "Container launch priority", []string{"daemon/internal/launch/plan"}},
 		{ofOthers, "Pods of workloads", []string{"daemon/internal/agent/containermeta/plan"}},
 	}
@@ -42,7 +42,7 @@ func elsewhere() map[string][]string {
 		"ImagePullJob":             {"PullImageFailed"},
 		"SidecarTerminator":        {"SidecarTerminated"},
 		"WorkloadSpread":           {"TargetFound", "AllPlaced", "Schedulable", "RescheduleLimited", "Overlapped"},
-		"ContainerRecreateRequest": {"PreRecreateGrace", "HoldRefused"},
+		"ContainerRecreateRequest": {"PreRecreateGrace", "HoldRefused", "Complete", "Failed"},
 		"Pods of workloads":        {"InPlaceUpdateReady", "StartInPlaceUpdate"},
 	}
 }

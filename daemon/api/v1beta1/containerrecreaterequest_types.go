@@ -150,7 +150,7 @@ const (
 	RecreateSucceeded RecreatePhase = "Succeeded"
 	// RecreateFailed is a container that could not be stopped.
 	RecreateFailed RecreatePhase = "Failed"
-	// RecreateCompleted is a request that has ended. The states of its containers show success or failure.
+	// RecreateCompleted is a request that has ended. Its condition Complete or Failed shows success or failure.
 	RecreateCompleted RecreatePhase = "Completed"
 )
 
@@ -175,7 +175,8 @@ type ContainerRecreateRequestStatus struct {
 	// containerStatusSnapshot is a copy of the pod's status for the containers that started after the request was created.
 	// +optional
 	ContainerStatusSnapshot []ContainerStatusSnapshot `json:"containerStatusSnapshot,omitempty"`
-	// conditions are the latest observations of the state, at most one of each type.
+	// conditions are the latest observations of the state, at most one of each type. Complete is True when each container
+	// was recreated, and Failed when the request has ended otherwise.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

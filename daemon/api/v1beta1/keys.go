@@ -23,8 +23,12 @@ const (
 	ConditionsAnnotation = "crr.apps.kruise.io/conditions"
 )
 
-// Condition of a ContainerRecreateRequest.
+// Conditions of a ContainerRecreateRequest.
 const (
+	// RecreateComplete is True once each container has been recreated and the request has ended.
+	RecreateComplete = "Complete"
+	// RecreateNotComplete is True once the request has ended and a container has not been recreated.
+	RecreateNotComplete = "Failed"
 	// PreRecreateGrace is the type and the reason of the condition. It is True once the pod was made not ready.
 	PreRecreateGrace = "PreRecreateGrace"
 	// PreRecreateGraceMessage is the message of the condition.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/result"
 )
 
 // givenPod returns a pod with containers a and b and a readiness gate.
@@ -72,6 +74,7 @@ func TestAContainerIsRecreated(t *testing.T) {
 	assert.Equal(t, []v1beta1.ContainerRecreateState{{Name: "a", Phase: v1beta1.RecreateSucceeded, IsKilled: true}}, r.Status.ContainerRecreateStates)
 	assert.Equal(t, []v1beta1.ContainerStatusSnapshot{{Name: "a", Ready: true, RestartCount: 1, ContainerID: "containerd://a-1"}}, r.Status.ContainerStatusSnapshot)
 	assert.Empty(t, r.Status.Message)
+	assert.True(t, meta.IsStatusConditionTrue(r.Status.Conditions, v1beta1.RecreateComplete))
 	assert.Equal(t, map[string]int{
 		"patch containerrecreaterequests/status": 1, "patch containerrecreaterequests": 1,
 	}, audit.Writes(t, userAgent), "the snapshot and the end")
@@ -158,6 +161,9 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 		begin := time.Now()
 		completes(t, c, r)
 		assert.Equal(t, plan.MessageDeadline, r.Status.Message)
+		failed := meta.FindStatusCondition(r.Status.Conditions, v1beta1.RecreateNotComplete)
+		require.NotNil(t, failed)
+		assert.Equal(t, result.ReasonDeadlineExceeded, failed.Reason)
 		assert.Greater(t, time.Since(begin), time.Second)
 	})
 	t.Run("a pod that goes", func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -37,6 +38,7 @@ func (w *world) judgeStates(old, now *v1beta1.ContainerRecreateRequest) {
 	}
 	if now.Status.Phase == v1beta1.RecreateCompleted && old.Status.Phase != now.Status.Phase {
 		w.over[now.UID] = w.now
+		w.judgeResult(old, now)
 	}
 	for uid, other := range w.server {
 		both := other.Status.Phase == v1beta1.RecreateRecreating && now.Status.Phase == v1beta1.RecreateRecreating
@@ -106,6 +108,21 @@ func (w *world) meets(uid types.UID) {
 	}
 	if _, known := w.met[uid]; !known {
 		w.met[uid] = w.now
+	}
+}
+
+// judgeResult judges the conditions that are written with the end of a request.
+func (w *world) judgeResult(old, now *v1beta1.ContainerRecreateRequest) {
+	missed := slices.ContainsFunc(now.Status.ContainerRecreateStates, func(s v1beta1.ContainerRecreateState) bool { return s.Phase != v1beta1.RecreateSucceeded })
+	missed = missed || len(now.Status.ContainerRecreateStates) < len(now.Spec.Containers)
+	complete := meta.IsStatusConditionTrue(now.Status.Conditions, v1beta1.RecreateComplete)
+	failed := meta.IsStatusConditionTrue(now.Status.Conditions, v1beta1.RecreateNotComplete)
+	w.must(complete != failed, "%s has ended with conditions %v", now.Name, now.Status.Conditions)
+	w.must(!complete || !missed, "%s is complete with states %v", now.Name, now.Status.ContainerRecreateStates)
+	for _, c := range old.Status.Conditions {
+		kept := meta.FindStatusCondition(now.Status.Conditions, c.Type)
+		w.must(kept != nil && kept.Status == c.Status && kept.Reason == c.Reason && kept.LastTransitionTime.Unix() == c.LastTransitionTime.Unix(),
+			"%s has lost condition %s with its end", now.Name, c.Type)
 	}
 }
 

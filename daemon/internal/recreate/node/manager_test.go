@@ -148,6 +148,7 @@ func (w *world) finish(uid types.UID, status v1beta1.ContainerRecreateRequestSta
 	changed.Status = status
 	if status.Phase == v1beta1.RecreateCompleted && r.Status.Phase != status.Phase {
 		w.judgeEnd(changed)
+		w.judgeResult(r, changed)
 	}
 	w.put(changed)
 }

@@ -294,6 +294,7 @@ func TestOneRequest(t *testing.T) {
 				assert.Equal(t, c.states, plan.Writes[0].Status["containerRecreateStates"])
 				over := c.phase == v1beta1.RecreateCompleted
 				assert.Equal(t, over, plan.Writes[0].Status["completionTime"] != nil)
+				assert.Equal(t, over, plan.Writes[0].Status["conditions"] != nil, "the conditions of the end come with it")
 				assert.Equal(t, !over, plan.Writes[0].Status["lastHeartbeatTime"] == metav1.NewTime(at(10)), "a sign of life")
 				write := plan.Steps[0].Actions[0]
 				assert.Equal(t, []string{"r", "7"}, []string{string(write.Object.GetUID()), write.Object.GetResourceVersion()})

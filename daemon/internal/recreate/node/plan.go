@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/result"
 )
 
 const (
@@ -254,8 +255,10 @@ func (p *pass) over(all []evaluated) bool {
 }
 
 func (p *pass) complete(states []v1beta1.ContainerRecreateState) {
+	now := metav1.NewTime(p.Now)
 	p.plan.write(p.request, map[string]any{
-		"phase": v1beta1.RecreateCompleted, "completionTime": metav1.NewTime(p.Now), "containerRecreateStates": states,
+		"phase": v1beta1.RecreateCompleted, "completionTime": now, "containerRecreateStates": states,
+		"conditions": result.Ended(p.request, states, now),
 	})
 }
 

@@ -94,7 +94,8 @@ type Plan struct {
 	Hook, Kill *Kill
 }
 
-// Write is a change of members of a request's status. It never changes a member that the manager writes.
+// Write is a change of members of a request's status. Of the manager's members it changes only conditions, together with the
+// end of the request: they are those of the version that the write is made from, and one more.
 type Write struct {
 	// Request is the request that the plan was made from: the write to one completed since then ends in a conflict.
 	Request *v1beta1.ContainerRecreateRequest

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/result"
 )
 
 // NoAnswer is how long a request waits for a sign of life of its node agent.
@@ -162,6 +163,7 @@ func (p *pass) complete(message string) {
 	p.plan.status.Phase = v1beta1.RecreateCompleted
 	p.plan.status.CompletionTime = new(metav1.NewTime(p.Now))
 	p.plan.status.Message = message
+	p.plan.status.Conditions = result.Early(p.Request, reasonOf(message), message, *p.plan.status.CompletionTime)
 	notice := action.Notice{
 		Type: corev1.EventTypeWarning, Reason: EventUncompleted, Note: "The request has ended before its containers were recreated: " + message,
 		WithStatus: true,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/result"
 )
 
 func at(seconds int) time.Time { return gen.Epoch().Add(time.Duration(seconds) * time.Second) }
@@ -255,6 +256,29 @@ func TestTheHoldIsSharedWithOthers(t *testing.T) {
 
 	c = messageOf(t, plan.Compute(plan.Snapshot{Request: request(completed, finalizer), Pod: pod(held("[" + ours + "]")), FirstSeen: at(0), LastSign: at(0), Now: at(1)}), action.PatchStatus)
 	assert.Equal(t, "True", c["status"])
+}
+
+func TestARequestThatEndsEarlyHasFailed(t *testing.T) {
+	for reason, s := range map[string]plan.Snapshot{
+		result.ReasonDeadlineExceeded: {Pod: pod(), Request: request(deadline), Now: at(30), LastSign: at(30)},
+		result.ReasonPodGone:          {Request: request(), Now: at(1)},
+		result.ReasonPodTerminated:    {Pod: pod(gen.Phase(corev1.PodFailed)), Request: request(), Now: at(1)},
+		result.ReasonAgentSilent:      {Pod: pod(), Request: request(), Now: at(60)},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s.FirstSeen = at(0)
+			if s.LastSign.IsZero() {
+				s.LastSign = at(0)
+			}
+			status := plan.Compute(s).Status(action.Failures{})
+			failed := meta.FindStatusCondition(status.Conditions, v1beta1.RecreateNotComplete)
+			require.NotNil(t, failed)
+			assert.Equal(t, metav1.ConditionTrue, failed.Status)
+			assert.Equal(t, reason, failed.Reason)
+			assert.Equal(t, status.Message+": 0 of 1 containers recreated", failed.Message)
+			assert.Empty(t, s.Request.Status.Conditions)
+		})
+	}
 }
 
 func TestTheGraceBeginsWhenThePodIsHeld(t *testing.T) {

@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+import (
+	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate/result"
+)
 
 // Messages of requests that the manager completes.
 const (
@@ -13,6 +16,20 @@ const (
 	// MessageDeadline means that activeDeadlineSeconds have passed.
 	MessageDeadline = "recreating has exceeded the activeDeadlineSeconds"
 )
+
+// reasonOf returns the reason of condition Failed that goes with a message.
+func reasonOf(message string) string {
+	switch message {
+	case MessagePodGone:
+		return result.ReasonPodGone
+	case MessagePodOver:
+		return result.ReasonPodTerminated
+	case MessageNoAnswer:
+		return result.ReasonAgentSilent
+	default:
+		return result.ReasonDeadlineExceeded
+	}
+}
 
 // EventUncompleted is the reason of the event on a request that has ended before its containers were recreated.
 const EventUncompleted = "RecreateNotCompleted"
