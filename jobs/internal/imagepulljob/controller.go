@@ -3,30 +3,21 @@ package imagepulljob
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
-// reconciler reconciles ImagePullJobs. It holds no state that the cluster does not hold; its memory only saves
-// requests.
+// reconciler runs the passes over ImagePullJobs.
 type reconciler struct {
 	*base.Controller
-	ttl       time.Duration
-	namespace string // of the copies of pull secrets
-	secrets   *sources
-	pods      *podLists
-	ready     *readiness
-	vault     *vault
+	passes *passes
 	// over is nil where the copies of pull secrets are cached, otherwise it reports whether they are by now.
 	over func() bool
 }
@@ -36,33 +27,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.over != nil && r.over() {
 		return ctrl.Result{}, nil
 	}
-	return r.Handle(ctx, req, r.pass)
-}
-
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
-	snap, err := r.snapshot(ctx, key)
-	if err != nil {
-		return base.Pass{}, err
-	}
-	snap.Refusals = r.KnownRefusals(snap.Job, nil, 0, snap.Now)
-	todo := plan.Compute(snap)
-	if status := todo.Status(action.Failures{}); usesPods(snap.Job) && status != nil && status.CompletionTime == nil {
-		todo.RequeueWithin(podRecheck)
-	}
-	return passOf(snap.Job, &todo), nil
-}
-
-// passOf returns the pass that carries out a plan.
-func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
-	return base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
-		status := todo.Status(done)
-		if status == nil {
-			return nil
-		}
-		after := job.DeepCopy()
-		after.Status = *status
-		return after
-	}}
+	return r.Handle(ctx, req, r.passes.Look)
 }
 
 // waiting reconciles ImagePullJobs while there is an obstacle.

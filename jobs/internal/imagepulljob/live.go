@@ -70,9 +70,9 @@ func (a *answers[K, V]) get(key K, ask func() (V, error)) (V, error) {
 	return value, nil
 }
 
-// sources reads pull secrets by their names. The manager may get secrets, not list them, so it sees no events of
+// pullSecrets reads pull secrets by their names. The manager may get secrets, not list them, so it sees no events of
 // changes.
-type sources struct {
+type pullSecrets struct {
 	live      client.Reader
 	namespace string // of the copies
 	secrets   answers[types.NamespacedName, *corev1.Secret]
@@ -80,8 +80,8 @@ type sources struct {
 	absent    answers[string, bool]
 }
 
-func newSources(live client.Reader, namespace string, clock clock.PassiveClock) *sources {
-	return &sources{
+func newPullSecrets(live client.Reader, namespace string, clock clock.PassiveClock) *pullSecrets {
+	return &pullSecrets{
 		live: live, namespace: namespace,
 		secrets: answers[types.NamespacedName, *corev1.Secret]{clock: clock, age: secretAge},
 		ready:   answers[string, bool]{clock: clock, age: secretAge},
@@ -90,7 +90,7 @@ func newSources(live client.Reader, namespace string, clock clock.PassiveClock) 
 }
 
 // get returns a secret, nil if it is absent; false if nothing is known.
-func (s *sources) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, bool) {
+func (s *pullSecrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, bool) {
 	secret, err := s.secrets.get(key, func() (*corev1.Secret, error) {
 		found := &corev1.Secret{}
 		err := s.live.Get(ctx, key, found)
@@ -106,7 +106,7 @@ func (s *sources) get(ctx context.Context, key types.NamespacedName) (*corev1.Se
 }
 
 // namespaceReady returns false if the namespace of the copies is known to be absent or going.
-func (s *sources) namespaceReady(ctx context.Context) bool {
+func (s *pullSecrets) namespaceReady(ctx context.Context) bool {
 	ready, err := s.ready.get(s.namespace, func() (bool, error) {
 		namespace := &corev1.Namespace{}
 		err := s.live.Get(ctx, client.ObjectKey{Name: s.namespace}, namespace)
@@ -124,7 +124,7 @@ func (s *sources) namespaceReady(ctx context.Context) bool {
 
 // gone reports whether the server has no secret of that name in the namespace of the copies, which the cache does not show:
 // the cache may lag behind a job that has just made the copy.
-func (s *sources) gone(ctx context.Context, name string) bool {
+func (s *pullSecrets) gone(ctx context.Context, name string) bool {
 	absent, err := s.absent.get(name, func() (bool, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))

@@ -29,7 +29,7 @@ func (s *server) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ .
 // A pass just before an answer is too old is the last one that may use it: the one after it comes in time.
 func TestAChangedSecretIsSeenWithinTenSeconds(t *testing.T) {
 	clock, live := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), &server{version: "1"}
-	s := newSources(live, "config", clock)
+	s := newPullSecrets(live, "config", clock)
 	read := func() string {
 		secret, known := s.get(t.Context(), types.NamespacedName{Namespace: "default", Name: "registry"})
 		assert.True(t, known)

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -89,7 +90,7 @@ func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
 			if err := start(ctx, mgr, o, v, nil); err != nil {
 				return err
 			}
-			return setUpCopies(ctx, mgr, o)
+			return setUpCopies(ctx, mgr, o, v)
 		},
 	})
 }
@@ -122,12 +123,11 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, v *vault, over func
 	if err != nil {
 		return err
 	}
-	r := &reconciler{
-		Controller: b, ttl: o.TTL, namespace: o.ConfigNamespace, vault: v, over: over,
-		secrets: newSources(b.Live, o.ConfigNamespace, b.Clock),
-		ready:   newReadiness(mgr, b.Reader),
-		pods:    &podLists{live: b.Live, lists: answers[podList, []string]{clock: b.Clock, age: podAge}},
-	}
+	r := &reconciler{Controller: b, over: over, passes: newPasses(sources{
+		Shown: &caches{reader: b.Reader, nodes: newNodeCache(mgr), vault: v}, Live: b.Live, Clock: b.Clock,
+		Refusals: func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
+		TTL:      o.TTL, Namespace: o.ConfigNamespace, WithoutCopies: over != nil,
+	})}
 	watch := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&v1beta1.ImagePullJob{}).

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -24,33 +23,33 @@ import (
 )
 
 // snapshot reads the objects of one job.
-func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
-	s := plan.Snapshot{TTL: r.ttl, Now: r.Clock.Now()}
+func (p *passes) snapshot(ctx context.Context, key types.NamespacedName) (plan.Snapshot, error) {
+	s := plan.Snapshot{TTL: p.TTL, Now: p.Clock.Now()}
 	var err error
-	if s.Job, err = fastclient.Get[v1beta1.ImagePullJob](ctx, r.Reader, key); err != nil {
+	if s.Job, err = p.Shown.Job(ctx, key); err != nil {
 		return s, fmt.Errorf("read image pull job %s: %w", key, err)
 	}
 	ended := isEnded(s.Job)
-	if s.Secrets, err = r.readSecrets(ctx, s.Job, ended); err != nil || ended {
+	if s.Secrets, err = p.readSecrets(ctx, s.Job, ended); err != nil || ended {
 		return s, err
 	}
-	if s.Targets, s.Absent, err = r.targets(ctx, s.Job); err != nil {
+	if s.Targets, s.Absent, err = p.targets(ctx, s.Job); err != nil {
 		return s, err
 	}
 	if len(s.Targets) == 0 {
-		if s.NoNodeImages, err = r.noNodeImages(ctx); err != nil {
+		if s.NoNodeImages, err = p.noNodeImages(ctx); err != nil {
 			return s, err
 		}
 	}
 	if len(s.Targets) > 1 {
-		if s.NotReady, err = r.ready.notReady(ctx); err != nil {
+		if s.NotReady, err = p.notReady(ctx); err != nil {
 			return s, err
 		}
 	}
-	if s.Secrets.Gone, err = r.goneSecrets(ctx, s.Job, &s); err != nil {
+	if s.Secrets.Gone, err = p.goneSecrets(ctx, s.Job, &s); err != nil {
 		return s, err
 	}
-	if s.Owned, err = fastclient.ByIndex[nodeimage.NodeImage](ctx, r.Reader, "", jobIndex, string(s.Job.UID)); err != nil {
+	if s.Owned, err = p.Shown.NodeImagesOf(ctx, s.Job.UID); err != nil {
 		return s, fmt.Errorf("read the node images of a job: %w", err)
 	}
 	return s, nil
@@ -64,19 +63,19 @@ func usesPods(job *v1beta1.ImagePullJob) bool { return job.Spec.PodSelector != n
 
 // targets returns the NodeImages of the selected nodes in the order in which they begin, and how many nodes with names
 // have none.
-func (r *reconciler) targets(ctx context.Context, job *v1beta1.ImagePullJob) ([]*nodeimage.NodeImage, int, error) {
+func (p *passes) targets(ctx context.Context, job *v1beta1.ImagePullJob) ([]*nodeimage.NodeImage, int, error) {
 	if usesPods(job) {
-		names, err := r.pods.nodes(ctx, job)
+		names, err := p.pods.nodes(ctx, job)
 		if err != nil {
 			return nil, 0, err
 		}
-		found, _, err := r.named(ctx, names)
+		found, _, err := p.named(ctx, names)
 		return found, 0, err
 	}
 	if s := job.Spec.Selector; s != nil && s.Names != nil {
-		return r.named(ctx, s.Names)
+		return p.named(ctx, s.Names)
 	}
-	all, err := fastclient.All[nodeimage.NodeImage](ctx, r.Reader, "")
+	all, err := p.Shown.NodeImages(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read node images: %w", err)
 	}
@@ -90,8 +89,8 @@ func (r *reconciler) targets(ctx context.Context, job *v1beta1.ImagePullJob) ([]
 }
 
 // noNodeImages reports whether there are nodes and none of them has a NodeImage: their manager has not begun yet.
-func (r *reconciler) noNodeImages(ctx context.Context) (bool, error) {
-	images, err := fastclient.All[nodeimage.NodeImage](ctx, r.Reader, "")
+func (p *passes) noNodeImages(ctx context.Context) (bool, error) {
+	images, err := p.Shown.NodeImages(ctx)
 	if err != nil || len(images) > 0 {
 		return false, err
 	}
@@ -101,7 +100,7 @@ func (r *reconciler) noNodeImages(ctx context.Context) (bool, error) {
 	}
 	nodes := &metav1.PartialObjectMetadataList{}
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	err = r.Live.List(ctx, nodes, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*withAgents)}, client.Limit(1))
+	err = p.Live.List(ctx, nodes, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*withAgents)}, client.Limit(1))
 	if err != nil {
 		return false, fmt.Errorf("look for nodes: %w", err)
 	}
@@ -121,14 +120,14 @@ func matcher(job *v1beta1.ImagePullJob) (func(map[string]string) bool, error) {
 }
 
 // named returns the NodeImages with these names, each once and in order, and how many there are not.
-func (r *reconciler) named(ctx context.Context, names []string) (found []*nodeimage.NodeImage, absent int, err error) {
+func (p *passes) named(ctx context.Context, names []string) (found []*nodeimage.NodeImage, absent int, err error) {
 	seen := make(map[string]bool, len(names))
 	for _, name := range names {
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		image, err := fastclient.Get[nodeimage.NodeImage](ctx, r.Reader, types.NamespacedName{Name: name})
+		image, err := p.Shown.NodeImage(ctx, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			absent++
@@ -141,31 +140,48 @@ func (r *reconciler) named(ctx context.Context, names []string) (found []*nodeim
 	return found, absent, nil
 }
 
+// notReady returns the names of the nodes that are not ready, nil if they are unknown.
+func (p *passes) notReady(ctx context.Context) (map[string]bool, error) {
+	nodes, known, err := p.Shown.Nodes(ctx)
+	if err != nil || !known {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, node := range nodes {
+		for i := range node.Status.Conditions {
+			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+				found[node.Name] = true
+			}
+		}
+	}
+	return found, nil
+}
+
 // usesCopies reports whether the job has copies of secrets made, or has had some made.
 func usesCopies(job *v1beta1.ImagePullJob) bool {
 	return len(job.Spec.PullSecrets) > 0 && !isEnded(job) || slices.Contains(job.Finalizers, v1beta1.ProtectionFinalizer)
 }
 
 // readSecrets reads the secrets of a job, of which an ended job needs the copies only.
-func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob, ended bool) (plan.Secrets, error) {
-	s := plan.Secrets{Namespace: r.namespace, NamespaceReady: true, Sources: map[string]*corev1.Secret{}}
+func (p *passes) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob, ended bool) (plan.Secrets, error) {
+	s := plan.Secrets{Namespace: p.Namespace, NamespaceReady: true, Sources: map[string]*corev1.Secret{}}
 	if usesCopies(job) {
-		s.Lacking = r.vault.access.Lacking(ctx)
+		s.Lacking = p.Shown.Lacking(ctx)
 	}
-	if s.Unread = r.over != nil; s.Unread || len(s.Lacking) > 0 {
+	if s.Unread = p.WithoutCopies; s.Unread || len(s.Lacking) > 0 {
 		return s, nil
 	}
 	copies := map[types.UID]*corev1.Secret{}
 	keys := []string{userKey(job.Namespace + "/" + job.Name)}
-	if !ended && job.Namespace != r.namespace && len(job.Spec.PullSecrets) > 0 {
-		s.NamespaceReady = r.secrets.namespaceReady(ctx)
+	if !ended && job.Namespace != p.Namespace && len(job.Spec.PullSecrets) > 0 {
+		s.NamespaceReady = p.secrets.namespaceReady(ctx)
 		for _, name := range job.Spec.PullSecrets {
 			key := types.NamespacedName{Namespace: job.Namespace, Name: name}
 			keys = append(keys, sourceKey(key))
-			if secret, known := r.secrets.get(ctx, key); known {
+			if secret, known := p.secrets.get(ctx, key); known {
 				s.Sources[name] = secret
 			}
-			taken, err := r.takenNames(ctx, key)
+			taken, err := p.takenNames(ctx, key)
 			if err != nil {
 				return s, err
 			}
@@ -173,7 +189,7 @@ func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 		}
 	}
 	for _, key := range keys {
-		found, err := fastclient.ByIndex[corev1.Secret](ctx, r.Reader, "", copyIndex, key)
+		found, err := p.Shown.Copies(ctx, key)
 		if err != nil {
 			return s, fmt.Errorf("read copies of secrets: %w", err)
 		}
@@ -190,7 +206,7 @@ func (r *reconciler) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 
 // goneSecrets returns the names of the secrets that do not exist, of those in the namespace of the copies that the targets
 // refer to for the image of the job.
-func (r *reconciler) goneSecrets(ctx context.Context, job *v1beta1.ImagePullJob, s *plan.Snapshot) (gone []string, err error) {
+func (p *passes) goneSecrets(ctx context.Context, job *v1beta1.ImagePullJob, s *plan.Snapshot) (gone []string, err error) {
 	if s.Secrets.Unread || len(s.Secrets.Lacking) > 0 {
 		return nil, nil
 	}
@@ -201,13 +217,13 @@ func (r *reconciler) goneSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 	seen := map[string]bool{}
 	for _, target := range s.Targets {
 		for _, secret := range target.Spec.Images[ref.Name].PullSecrets {
-			if secret.Namespace != r.namespace || seen[secret.Name] {
+			if secret.Namespace != p.Namespace || seen[secret.Name] {
 				continue
 			}
 			seen[secret.Name] = true
-			_, err := fastclient.Get[corev1.Secret](ctx, r.Reader, types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name})
+			_, err := p.Shown.Secret(ctx, secret.Name)
 			switch {
-			case apierrors.IsNotFound(err) && r.secrets.gone(ctx, secret.Name):
+			case apierrors.IsNotFound(err) && p.secrets.gone(ctx, secret.Name):
 				gone = append(gone, secret.Name)
 			case client.IgnoreNotFound(err) != nil:
 				return nil, fmt.Errorf("read secret %s: %w", secret.Name, err)
@@ -218,9 +234,9 @@ func (r *reconciler) goneSecrets(ctx context.Context, job *v1beta1.ImagePullJob,
 }
 
 // takenNames returns which names of a copy of the secret others have.
-func (r *reconciler) takenNames(ctx context.Context, source types.NamespacedName) (taken []string, err error) {
+func (p *passes) takenNames(ctx context.Context, source types.NamespacedName) (taken []string, err error) {
 	for _, name := range plan.CopyNames(source) {
-		other, err := fastclient.Get[corev1.Secret](ctx, r.Reader, types.NamespacedName{Namespace: r.namespace, Name: name})
+		other, err := p.Shown.Secret(ctx, name)
 		switch {
 		case err == nil && !plan.IsCopyOf(other, source):
 			taken = append(taken, name)
