@@ -40,6 +40,7 @@ func TestStagesComeInTheirOrder(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for _, kind := range []string{
 		"ValidatingWebhookConfiguration", "Deployment", "ClusterRole", "ResourceQuota", "Namespace", "Service", "CustomResourceDefinition", "ServiceAccount",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 	} {
 		objects = append(objects, object(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a}"))
 	}
@@ -52,7 +53,7 @@ func TestStagesComeInTheirOrder(t *testing.T) {
 		got = append(got, line)
 	}
 	assert.Equal(t, []string{
-		"namespace: ResourceQuota Namespace", "CRDs: CustomResourceDefinition", "RBAC: ClusterRole ServiceAccount",
+		"namespace: ResourceQuota Namespace", "CRDs: CustomResourceDefinition", "RBAC: ClusterRole ServiceAccount ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
 		"manager: Deployment Service", "webhooks: ValidatingWebhookConfiguration",
 	}, got)
 }

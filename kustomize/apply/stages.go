@@ -18,8 +18,9 @@ const (
 	// Namespaces come with the quota without which some clusters admit no pod of an operator.
 	Namespaces = "namespace"
 	CRDs       = "CRDs"
-	Rights     = "RBAC"
-	Managers   = "manager"
+	// Rights come with the policies that narrow them.
+	Rights   = "RBAC"
+	Managers = "manager"
 	// Webhooks come when managers have started, so that no request waits for an image that is being pulled. A manager
 	// becomes ready when its webhooks are configured.
 	Webhooks = "webhooks"
@@ -49,7 +50,10 @@ func StageOf(object *unstructured.Unstructured) string {
 		return Namespaces
 	case kind == "CustomResourceDefinition":
 		return CRDs
-	case slices.Contains([]string{"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}, kind):
+	case slices.Contains([]string{
+		"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	}, kind):
 		return Rights
 	case kind == "MutatingWebhookConfiguration", kind == "ValidatingWebhookConfiguration":
 		return Webhooks

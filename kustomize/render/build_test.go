@@ -243,3 +243,17 @@ func TestBuildsMayBeAskedForAtTheSameTime(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// Who installs into another namespace has the policy about tokens there: it goes by a label of the namespace.
+func TestTheBaseFitsAnyNamespace(t *testing.T) {
+	manifests := buildMine(t, "namespace: platform\nresources: [../kustomize/overlays/cloneset]\n")
+
+	assert.Contains(t, manifests, "kind: Namespace\nmetadata:\n  labels:\n    app.kubernetes.io/part-of: flotilla\n")
+	assert.Contains(t, manifests, "\n  name: platform\n")
+	for document := range strings.SplitSeq(manifests, "\n---\n") {
+		if strings.Contains(document, "kind: ValidatingAdmissionPolicy") {
+			assert.NotContains(t, document, "flotilla-system")
+		}
+	}
+	assert.Contains(t, manifests, "    namespaceSelector:\n      matchLabels:\n        app.kubernetes.io/part-of: flotilla\n")
+}

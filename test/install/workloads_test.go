@@ -1,6 +1,7 @@
 package install
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,7 +104,8 @@ func TestObjectsAreLabelled(t *testing.T) {
 	for _, f := range features(t) {
 		t.Run(f.name, func(t *testing.T) {
 			for _, o := range f.overlay {
-				if o.GetNamespace() == Namespace && o.GetKind() == "ResourceQuota" {
+				if strings.HasPrefix(o.GetName(), "flotilla-") {
+					belongs(t, o.GetKind()+" "+o.GetName(), o.GetLabels())
 					continue // of the base, which all features share
 				}
 				if o.GetKind() != "Namespace" {
