@@ -120,13 +120,17 @@ func TestColumns(t *testing.T) {
 		"desiredNumberScheduled": int64(5), "currentNumberScheduled": int64(4), "numberReady": int64(3),
 		"updatedNumberScheduled": int64(2), "numberAvailable": int64(1),
 	}
+	require.NoError(t, unstructured.SetNestedField(set.Object, "web-1", "status", "updateRevision"))
+	require.NoError(t, unstructured.SetNestedSlice(set.Object, []any{map[string]any{
+		"type": "Ready", "status": "False", "reason": "Progressing", "message": "2 of 3 pods are ready", "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}}, "status", "conditions"))
 	require.NoError(t, env.Client(t).Status().Update(t.Context(), set))
 
 	names, rows := env.Table(t, schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "daemonsets"}, set.GetNamespace())
-	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES"}, names)
+	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "REVISION", "REASON", "MESSAGE"}, names)
 	require.Len(t, rows, 1)
 	assert.Equal(t, []any{"web", int64(5), int64(4), int64(3), int64(2), int64(1)}, rows[0][:6])
-	assert.Equal(t, []any{"main", "nginx:1"}, rows[0][7:])
+	assert.Equal(t, []any{"main", "nginx:1", "web-1", "Progressing", "2 of 3 pods are ready"}, rows[0][7:])
 }
 
 func TestCountersAreShownAtZero(t *testing.T) {

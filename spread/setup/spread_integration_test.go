@@ -147,7 +147,7 @@ func TestPodsAreSpread(t *testing.T) {
 	})
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		columns, rows := env.Table(t, schema.GroupVersionResource{Group: contract.AppsGroup, Version: version, Resource: "workloadspreads"}, namespace)
-		assert.Equal(t, []string{"Name", "WorkloadName", "WorkloadKind", "Adaptive", "Subsets", "Age"}, columns)
+		assert.Equal(t, []string{"Name", "WorkloadName", "WorkloadKind", "Adaptive", "Subsets", "Age", "Reason", "Message"}, columns)
 		require.Len(t, rows, 1)
 		assert.Equal(t, []any{"web", "web", "ReplicaSet", nil, "a 10/10, b 30"}, rows[0][:5])
 	}

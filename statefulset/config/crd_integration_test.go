@@ -149,13 +149,17 @@ func TestColumns(t *testing.T) {
 	set := given(t, frame+"    spec: {containers: [{name: main, image: nginx:1}]}\n  replicas: 3\n")
 	require.NoError(t, create(t, set))
 	set.Object["status"] = map[string]any{"replicas": int64(2), "updatedReplicas": int64(1), "readyReplicas": int64(2)}
+	require.NoError(t, unstructured.SetNestedField(set.Object, "web-1", "status", "updateRevision"))
+	require.NoError(t, unstructured.SetNestedSlice(set.Object, []any{map[string]any{
+		"type": "Ready", "status": "False", "reason": "Progressing", "message": "2 of 3 pods are ready", "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}}, "status", "conditions"))
 	require.NoError(t, env.Client(t).Status().Update(t.Context(), set))
 
 	names, rows := env.Table(t, schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"}, set.GetNamespace())
-	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "UPDATED", "READY", "AGE", "CONTAINERS", "IMAGES"}, names)
+	assert.Equal(t, []string{"Name", "DESIRED", "CURRENT", "UPDATED", "READY", "AGE", "CONTAINERS", "IMAGES", "REVISION", "REASON", "MESSAGE"}, names)
 	require.Len(t, rows, 1)
 	assert.Equal(t, []any{"web", int64(3), int64(2), int64(1), int64(2)}, rows[0][:5])
-	assert.Equal(t, []any{"main", "nginx:1"}, rows[0][6:])
+	assert.Equal(t, []any{"main", "nginx:1", "web-1", "Progressing", "2 of 3 pods are ready"}, rows[0][6:])
 }
 
 // Issue 2535 of OpenKruise: server-side apply lost containers that others had put in.

@@ -14,6 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="POD",type="string",JSONPath=".spec.podName",description="The pod."
 // +kubebuilder:printcolumn:name="NODE",type="string",JSONPath=".metadata.labels.crr\\.apps\\.kruise\\.io/node-name",description="The node of the pod."
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the request was created."
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",priority=1,JSONPath=".status.message",description="Why the request ended early."
 type ContainerRecreateRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

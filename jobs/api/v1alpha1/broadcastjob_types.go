@@ -15,6 +15,8 @@ import (
 // +kubebuilder:printcolumn:name="Succeeded",type="integer",JSONPath=".status.succeeded",description="The number of pods that succeeded."
 // +kubebuilder:printcolumn:name="Failed",type="integer",JSONPath=".status.failed",description="The number of pods that failed."
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the job was created."
+// +kubebuilder:printcolumn:name="Phase",type="string",priority=1,JSONPath=".status.phase",description="The phase of the job."
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.message",description="Why the job waits, or how it ended."
 type BroadcastJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -18,6 +18,8 @@ import (
 // +kubebuilder:printcolumn:name="Adaptive",type="boolean",JSONPath=".spec.scheduleStrategy.type[?(@ == \"Adaptive\")]",description="Whether pods that cannot be scheduled move to later subsets."
 // +kubebuilder:printcolumn:name="Subsets",type="string",JSONPath=".status.distribution",description="The pods of each subset and, after a slash, its limit."
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="The time since the WorkloadSpread was created."
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"AllPlaced\")].reason",description="The reason of condition AllPlaced."
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"AllPlaced\")].message",description="The message of condition AllPlaced."
 type WorkloadSpread struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
