@@ -77,6 +77,7 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 			assert.Equal(t, managers, strings.Count(manifests, "        - --webhook-client-ca-file=/etc/flotilla/webhook-callers/ca.crt\n"))
 			assert.Equal(t, 2, strings.Count(manifests, "\nkind: NetworkPolicy\n"), "of managers and of node agents")
 			assert.Equal(t, 1, strings.Count(manifests, "\nkind: ServiceMonitor\n"))
+			assert.NotContains(t, manifests, "bearerToken", "Prometheus shows no operator a token with its own permissions")
 			assert.Equal(t, managers, strings.Count(manifests, "          value: team\n"))
 			assert.Equal(t, 2*managers, strings.Count(manifests, "  namespace: team\n"), "a Role and its binding for each")
 		})
