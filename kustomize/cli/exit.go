@@ -74,12 +74,17 @@ func Run(ctx context.Context, root *cobra.Command) Code {
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
 		return MisuseErrorf("%s; see %s --help", err, command.CommandPath())
 	})
-	err := root.ExecuteContext(ctx)
-	if err != nil && CodeOf(err) == Failed && ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), err) // the failure is a result of the interruption
-	}
+	err := interrupted(ctx, root.ExecuteContext(ctx))
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(root.ErrOrStderr(), "error:", Explain(err))
 	}
 	return CodeOf(err)
+}
+
+// interrupted returns an error that tells of the interruption of a command if the failure is a result of that.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && CodeOf(err) == Failed && ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -27,18 +25,37 @@ const lastLook = 10 * time.Second
 // ownPeriod leaves each pod the grace period of its own spec.
 const ownPeriod = -1
 
+// pageSize is how many pods one request lists.
+const pageSize = 500
+
+// flagsOf are the flags of the command that are not the drain's own.
+type flagsOf struct {
+	timeout                      time.Duration
+	output, podSelector, several string
+	daemonSetsStay               bool
+	skipAfter                    int
+}
+
 // NewCommand returns flotilla drain.
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	var timeout time.Duration
-	var dryRun, always bool
-	d := drain{streams: streams, clock: clock.RealClock{}, again: 5 * time.Second, look: time.Second}
+	var given flagsOf
+	d := &drain{streams: streams, clock: clock.RealClock{}, again: 5 * time.Second, look: time.Second}
 	command := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Empty a node, except for pods of DaemonSets",
 		Long: `Cordon a node and evict its pods within all budgets. Pods of DaemonSets stay, both of Kubernetes and of apps.kruise.io:
-kubectl drain evicts the latter, and they return at once. To use the node again, run kubectl uncordon NODE.`,
+kubectl drain evicts the latter, and they return at once. To use the node again, run kubectl uncordon NODE.
+
+The flags have the names and meanings of kubectl drain.
+
+--disable-eviction deletes pods instead of evicting them. PodDisruptionBudgets protect evictions only, so that no PodDisruptionBudget
+protects these pods. PodUnavailableBudgets protect deletions, too: the command repeats a deletion that one of them rejects.
+Their protection of deletions needs feature gate PodUnavailableBudgetDeleteGate of operator budget, which is on by default.`,
+		Example: `  flotilla drain node-1 --dry-run
+  flotilla drain node-1 --timeout=10m --delete-emptydir-data
+  flotilla drain node-1 --pod-selector='app=web'`,
 		Args: cli.Arguments(func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) != 1 && given.several == "" {
 				return errors.New("name one node, such as node-1")
 			}
 			return nil
@@ -50,39 +67,93 @@ kubectl drain evicts the latter, and they return at once. To use the node again,
 			return nodeNames(command.Context(), flags, typed), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			client, err := workload.Connect(flags)
-			if err != nil {
+			if err := given.check(d); err != nil {
 				return err
 			}
-			if !always {
-				return cli.MisuseErrorf("--ignore-daemonsets must be true: pods of DaemonSets would return to the node at once")
-			}
-			d.client, d.node = client, args[0]
-			ctx := command.Context()
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
-			}
-			err = d.run(ctx, dryRun)
-			if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				// The context has ended, and the question is a last one.
-				left, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
-				defer stop()
-				return cli.NoErrorf("node %s is not empty after %s. To use it again: kubectl uncordon %[1]s. These pods are left:\n  %s",
-					d.node, timeout, strings.Join(d.left(left), "\n  "))
-			}
-			return err
+			d.node = args[0]
+			report := &cli.Report{Command: "drain", DryRun: d.dryRun != dryRunNone}
+			return cli.Reporting(command.Context(), streams, given.output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+				d.streams, d.report = streams, report
+				client, err := workload.Connect(flags)
+				if err != nil {
+					return err
+				}
+				d.client = client
+				return d.within(command.Context(), given.timeout)
+			})
 		},
 	}
-	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
-	command.Flags().Int64Var(&d.grace, "grace-period", ownPeriod, "seconds that each pod gets to end; a negative value leaves its own period")
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "show the effect on each pod without any change")
-	// These are flags that kubectl drain needs for behavior that this command always has.
-	command.Flags().BoolVar(&always, "ignore-daemonsets", true, "accepted for compatibility with kubectl drain; must be true")
-	command.Flags().BoolVar(&d.options.force, "force", false, "also evict pods without a controller; they are lost")
-	command.Flags().BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "also evict pods with emptyDir volumes; their data is lost")
+	given.addTo(command, d)
 	return command
+}
+
+func (g *flagsOf) addTo(command *cobra.Command, d *drain) {
+	set := command.Flags()
+	set.DurationVar(&g.timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
+	set.Int64Var(&d.grace, "grace-period", ownPeriod, "seconds that each pod gets to end; a negative value leaves its own period")
+	set.StringVar(&d.dryRun, "dry-run", dryRunNone,
+		`none, client or server: "client" shows the effect on each pod, "server" also asks the API server whether each pod may leave now; both write nothing`)
+	set.Lookup("dry-run").NoOptDefVal = dryRunClient
+	// These are flags that kubectl drain needs for behavior that this command always has.
+	set.BoolVar(&g.daemonSetsStay, "ignore-daemonsets", true, "accepted for compatibility with kubectl drain; must be true")
+	set.BoolVar(&d.options.force, "force", false, "also evict pods without a controller; they are lost")
+	set.BoolVar(&d.options.deleteEmptyDirs, "delete-emptydir-data", false, "also evict pods with emptyDir volumes; their data is lost")
+	set.BoolVar(&d.disableEviction, "disable-eviction", false,
+		"delete pods instead of evicting them; PodDisruptionBudgets do not protect them then, PodUnavailableBudgets do")
+	set.StringVar(&g.podSelector, "pod-selector", "", "label selector; other pods of the node stay")
+	set.IntVar(&g.skipAfter, "skip-wait-for-delete-timeout", 0,
+		"do not wait for pods whose deletion is older than this many seconds, as on a node that is down; 0 means wait for all")
+	set.Int64Var(&d.chunk, "chunk-size", pageSize, "how many pods one request lists; 0 means all")
+	set.StringVarP(&g.several, "selector", "l", "", "rejected: the command drains one node, so that the capacity of the others is known")
+	cli.AddOutput(set, &g.output)
+}
+
+// check refuses flags that make no sense, and gives the drain what they say.
+func (g *flagsOf) check(d *drain) error {
+	switch {
+	case g.several != "":
+		return cli.MisuseErrorf("--selector is not supported: flotilla drain empties one node. To empty several, one after the other: "+
+			"for node in $(kubectl get nodes -o name -l '%s'); do flotilla drain ${node#node/}; done", g.several)
+	case !g.daemonSetsStay:
+		return cli.MisuseErrorf("--ignore-daemonsets must be true: pods of DaemonSets would return to the node at once")
+	case !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, d.dryRun):
+		return cli.MisuseErrorf("invalid --dry-run %q: use none, client or server", d.dryRun)
+	case g.skipAfter < 0:
+		return cli.MisuseErrorf("--skip-wait-for-delete-timeout %d is negative: use 0 to wait for all pods", g.skipAfter)
+	case d.chunk < 0:
+		return cli.MisuseErrorf("--chunk-size %d is negative: use 0 to list all pods in one request", d.chunk)
+	}
+	selector, err := labels.Parse(g.podSelector)
+	if err != nil {
+		return cli.MisuseErrorf("--pod-selector: %s", err)
+	}
+	d.pods, d.options.skipAfter = selector, time.Duration(g.skipAfter)*time.Second
+	return nil
+}
+
+// within runs the drain for a time, 0 without a limit, and names the pods that are left at its end.
+func (d *drain) within(ctx context.Context, limit time.Duration) error {
+	limited := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	err := d.run(limited)
+	over := errors.Is(limited.Err(), context.DeadlineExceeded)
+	if err == nil || !over && (d.report == nil || d.dryRun != dryRunNone) {
+		return err
+	}
+	// The context has ended, and the question is a last one.
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer stop()
+	left := d.left(last)
+	d.report.Leave(left...)
+	if !over {
+		return err
+	}
+	return cli.NoErrorf("node %s is not empty after %s. To use it again: kubectl uncordon %[1]s. These pods are left:\n  %[3]s",
+		d.node, limit, strings.Join(left, "\n  "))
 }
 
 func nodeNames(ctx context.Context, flags genericclioptions.RESTClientGetter, typed string) []string {
@@ -101,107 +172,6 @@ func nodeNames(ctx context.Context, flags genericclioptions.RESTClientGetter, ty
 		}
 	}
 	return names
-}
-
-// drain empties one node.
-type drain struct {
-	streams genericiooptions.IOStreams
-	clock   clock.Clock
-	client  *workload.Client
-	node    string
-	options options
-	// again is the time between two tries of a refused eviction, look that between two looks for a pod that ends.
-	again, look time.Duration
-	// grace is how many seconds the pods get to end; negative for their own periods.
-	grace int64
-
-	telling sync.Mutex
-}
-
-func (d *drain) run(ctx context.Context, dryRun bool) error {
-	if _, err := d.client.Core.CoreV1().Nodes().Get(ctx, d.node, metav1.GetOptions{}); err != nil {
-		return fmt.Errorf("read node %s: %w", d.node, err)
-	}
-	// Refusals are reported before anything changes; pods may come until the node is cordoned.
-	if _, err := d.leaving(ctx, dryRun); err != nil || dryRun {
-		return err
-	}
-	_, err := d.client.Core.CoreV1().Nodes().Patch(ctx, d.node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{FieldManager: "flotilla"})
-	if err != nil {
-		return fmt.Errorf("cordon node %s: %w", d.node, err)
-	}
-	d.tell("node/%s cordoned", d.node)
-	pods, err := d.leaving(ctx, true)
-	if err != nil {
-		return err
-	}
-	others, operators := operatorsLast(pods)
-	if err := errors.Join(d.evictAll(ctx, others), d.evictAll(ctx, operators)); err != nil {
-		return err
-	}
-	d.tell("node/%s drained", d.node)
-	return nil
-}
-
-// evictAll evicts pods at the same time, and waits for each.
-func (d *drain) evictAll(ctx context.Context, pods []*corev1.Pod) error {
-	failures := make([]error, len(pods))
-	var group sync.WaitGroup
-	for i, pod := range pods {
-		group.Go(func() { failures[i] = d.evict(ctx, pod) })
-	}
-	group.Wait()
-	return errors.Join(failures...)
-}
-
-// left lists the pods that have not left yet, as far as that can be read.
-func (d *drain) left(ctx context.Context) []string {
-	list, err := d.client.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.node).String(),
-	})
-	if err != nil {
-		return []string{"the remaining pods cannot be listed: " + err.Error()}
-	}
-	var names []string
-	for i := range list.Items {
-		if verdict, _ := judge(&list.Items[i], d.options); verdict == evicted {
-			names = append(names, list.Items[i].Namespace+"/"+list.Items[i].Name)
-		}
-	}
-	return names
-}
-
-// leaving lists the pods that are to leave. It is an error if one of the node's pods must not.
-func (d *drain) leaving(ctx context.Context, tell bool) ([]*corev1.Pod, error) {
-	list, err := d.client.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.node).String(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the pods of node %s: %w", d.node, err)
-	}
-	var pods []*corev1.Pod
-	var wrong []string
-	for i := range list.Items {
-		pod := &list.Items[i]
-		name := pod.Namespace + "/" + pod.Name
-		switch verdict, why := judge(pod, d.options); verdict {
-		case evicted:
-			pods = append(pods, pod)
-			if tell {
-				d.tell("pod %s is to be evicted", name)
-			}
-		case stays:
-			if tell {
-				d.tell("pod %s stays (%s)", name, why)
-			}
-		case refused:
-			wrong = append(wrong, name+": "+why)
-		}
-	}
-	if len(wrong) > 0 {
-		return nil, fmt.Errorf("node %s was not changed because of these pods:\n  %s", d.node, strings.Join(wrong, "\n  "))
-	}
-	return pods, nil
 }
 
 func (d *drain) tell(format string, args ...any) {

@@ -1,6 +1,8 @@
 package drain
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,12 +27,21 @@ const (
 type options struct {
 	force           bool
 	deleteEmptyDirs bool
+	// skipAfter is after which time a pod that ends is not waited for; 0 for never.
+	skipAfter time.Duration
+}
+
+// skips reports whether the deletion of a pod is too old to wait for its end.
+func (o options) skips(pod *corev1.Pod, now time.Time) bool {
+	return o.skipAfter > 0 && pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > o.skipAfter
 }
 
 // judge returns the verdict on a pod, and why it stays or is refused.
-func judge(pod *corev1.Pod, o options) (verdict, string) {
+func judge(pod *corev1.Pod, o options, now time.Time) (verdict, string) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	switch {
+	case o.skips(pod, now):
+		return stays, "its deletion is older than " + o.skipAfter.String()
 	case pod.Annotations[corev1.MirrorPodAnnotationKey] != "":
 		return stays, "static pod"
 	case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed, pod.DeletionTimestamp != nil:

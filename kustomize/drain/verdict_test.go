@@ -2,6 +2,7 @@ package drain
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,9 @@ func TestWhatADrainDoesWithAPod(t *testing.T) {
 		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	}
 	finished := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+	ended := func(at int64) func(p *corev1.Pod) {
+		return func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(at, 0)} }
+	}
 	cloneSet := owner("apps.kruise.io/v1beta1", "CloneSet")
 	for _, c := range []struct {
 		name    string
@@ -41,13 +45,15 @@ func TestWhatADrainDoesWithAPod(t *testing.T) {
 		{"a pod with data", []func(*corev1.Pod){cloneSet, scratch}, options{}, refused, "the data of its emptyDir volumes would be lost; to evict it, add --delete-emptydir-data"},
 		{"a pod with data that may go", []func(*corev1.Pod){cloneSet, scratch}, options{deleteEmptyDirs: true}, evicted, ""},
 		{"a pod that ends", []func(*corev1.Pod){scratch, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }}, options{}, evicted, ""},
+		{"a pod that ended too long ago", []func(*corev1.Pod){ended(939)}, options{skipAfter: time.Minute}, stays, "its deletion is older than 1m0s"},
+		{"a pod that ended just now", []func(*corev1.Pod){ended(940)}, options{skipAfter: time.Minute}, evicted, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pod := &corev1.Pod{}
 			for _, change := range c.changes {
 				change(pod)
 			}
-			got, why := judge(pod, c.options)
+			got, why := judge(pod, c.options, time.Unix(1000, 0))
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, c.why, why)
 		})

@@ -1,0 +1,91 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+)
+
+// However a command ends, standard output has one document, with the verdict; the lines for people go to standard error.
+func TestAReportHasTheVerdict(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		err     error
+		verdict string
+		code    cli.Code
+	}{
+		"done":        {t.Context(), nil, "done", cli.Done},
+		"failed":      {t.Context(), errors.New("no"), "failed", cli.Failed},
+		"misused":     {t.Context(), cli.MisuseErrorf("no"), "misused", cli.Misused},
+		"negative":    {t.Context(), cli.NoErrorf("no"), "negative", cli.NotSo},
+		"interrupted": {stopped, errors.New("no"), "interrupted", cli.Interrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, lines bytes.Buffer
+			streams := genericiooptions.IOStreams{Out: &out, ErrOut: &lines}
+
+			err := cli.Reporting(c.ctx, streams, "json", &cli.Report{Command: "try", DryRun: true}, func(streams genericiooptions.IOStreams, r *cli.Report) error {
+				fmt.Fprint(streams.Out, "progress")
+				r.Step("web", "begin", "", nil)
+				r.Step("web", "end", "", c.err)
+				r.Warn("slow")
+				return c.err
+			})
+
+			assert.Equal(t, c.code, cli.CodeOf(err))
+			assert.Equal(t, "progress", lines.String())
+			var report cli.Report
+			require.NoError(t, json.Unmarshal(out.Bytes(), &report), out.String())
+			assert.Equal(t, c.verdict, report.Verdict)
+			assert.Equal(t, c.code, report.ExitCode)
+			assert.True(t, report.DryRun)
+			assert.Equal(t, c.err == nil, report.Error == "")
+			assert.Equal(t, []string{"slow"}, report.Warnings)
+			assert.Len(t, report.Steps, 2)
+			assert.Contains(t, out.String(), `"objects": []`, "a list without members is a list")
+		})
+	}
+}
+
+func TestWithoutOutputThereIsNoReport(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, cli.Reporting(t.Context(), genericiooptions.IOStreams{Out: &out}, "", &cli.Report{}, func(streams genericiooptions.IOStreams, r *cli.Report) error {
+		r.Warn("nobody reads it")
+		r.Add(cli.ReportedObject{})
+		fmt.Fprint(streams.Out, "progress")
+		return nil
+	}))
+	assert.Equal(t, "progress", out.String())
+	assert.Equal(t, cli.Misused, cli.CodeOf(cli.Reporting(t.Context(), genericiooptions.IOStreams{}, "xml", &cli.Report{}, nil)))
+}
+
+// A command that reaches an object twice tells what became of it in the whole.
+func TestAnObjectIsReportedOnce(t *testing.T) {
+	for name, c := range map[string]struct{ first, second, want cli.Action }{
+		"created, applied again": {cli.Created, cli.Unchanged, cli.Created},
+		"created, then changed":  {cli.Created, cli.Configured, cli.Created},
+		"looked at, changed":     {cli.Unchanged, cli.Configured, cli.Configured},
+		"changed, then removed":  {cli.Configured, cli.Removed, cli.Removed},
+		"refused at the end":     {cli.Created, cli.Refused, cli.Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var report cli.Report
+			report.Add(cli.ReportedObject{Kind: "Service", Name: "a", Action: c.first})
+			report.Add(cli.ReportedObject{Kind: "Service", Name: "a", Action: c.second})
+			report.Add(cli.ReportedObject{Kind: "Service", Name: "b", Action: cli.Removed})
+			require.Len(t, report.Objects, 2)
+			assert.Equal(t, c.want, report.Objects[0].Action)
+		})
+	}
+}
