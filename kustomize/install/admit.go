@@ -41,7 +41,9 @@ func (i *installer) admit(ctx context.Context, cluster *apply.Cluster, parts []p
 		faults = append(faults, presence.MayRestrict(p.name, i.settings.OnlyNamespace))
 		step := stepOf(live, p.objects)
 		if step.skips() {
-			fmt.Fprintf(i.streams.Out, "%s: the upgrade from %s to %s skips minor versions; only upgrades to the next minor version are tested\n", p.name, step.from, step.to)
+			text := fmt.Sprintf("%s: the upgrade from %s to %s skips minor versions; only upgrades to the next minor version are tested", p.name, step.from, step.to)
+			i.report.Warn(text)
+			fmt.Fprintln(i.streams.Out, text)
 		}
 		if step.down() && !i.downgrade && !i.diff {
 			faults = append(faults, fmt.Errorf("%s %s is installed, and this command has %s: objects would lose the fields that are not in its CRDs; "+

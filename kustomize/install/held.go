@@ -69,14 +69,14 @@ func (u *uninstaller) tellHeld(ctx context.Context, cluster *apply.Cluster, feat
 		resource := ResourceOf(crd)
 		list, err := cluster.List(ctx, resource, "", "")
 		if err != nil {
-			fmt.Fprintf(u.streams.Out, "%s: finalizers of its objects cannot be checked: %s\n", resource.GroupResource(), err)
+			u.warnOf(fmt.Sprintf("%s: finalizers of its objects cannot be checked: %s", resource.GroupResource(), err))
 			continue
 		}
 		found := heldOf(resource.GroupResource(), list)
 		switch {
 		case len(found.names) == 0:
 		case !u.crds:
-			fmt.Fprintf(u.streams.Out, "%s. Until the operator is installed again, the deletion of these objects and of their namespaces waits\n", found)
+			u.warnOf(fmt.Sprintf("%s. Until the operator is installed again, the deletion of these objects and of their namespaces waits", found))
 		case !works:
 			faults = append(faults, fmt.Errorf("%s. Their deletion would wait forever, because operator %s is not available: run flotilla install %[2]s first, "+
 				"or remove the finalizers", found, feature.Name))

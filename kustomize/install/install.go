@@ -34,6 +34,7 @@ const (
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	i := installer{streams: streams}
 	var choices Choices
+	var output string
 	command := &cobra.Command{
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
@@ -69,7 +70,14 @@ The command refuses to run if OpenKruise manages the kinds (use "flotilla takeov
 			if i.dryRun != dryRunNone && i.dryRun != dryRunClient && i.dryRun != dryRunServer {
 				return cli.MisuseErrorf("invalid --dry-run %q: use none, client or server", i.dryRun)
 			}
-			return i.run(command.Context(), flags, features)
+			if output != "" && i.dryRun == dryRunClient {
+				return cli.MisuseErrorf("--output cannot be used with --dry-run=client, which prints manifests: use --dry-run=server")
+			}
+			report := &cli.Report{Command: "install", DryRun: i.diff || i.dryRun != dryRunNone}
+			return cli.Reporting(command.Context(), streams, output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+				i.streams, i.report = streams, report
+				return i.run(command.Context(), flags, features)
+			})
 		},
 	}
 	set := command.Flags()
@@ -84,6 +92,7 @@ The command refuses to run if OpenKruise manages the kinds (use "flotilla takeov
 	set.BoolVar(&i.wait, "wait", true, "wait until the operators are ready")
 	set.DurationVar(&i.timeout, "timeout", patience, "time limit of each stage")
 	set.Lookup("dry-run").NoOptDefVal = dryRunServer
+	cli.AddOutput(set, &output)
 	return command
 }
 
@@ -131,6 +140,7 @@ func without(all []string, one string) []string {
 
 type installer struct {
 	streams  genericiooptions.IOStreams
+	report   *cli.Report
 	settings Settings
 	// defaults begins without the settings of an earlier install.
 	defaults    bool
@@ -261,7 +271,9 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 	}
 	if i.wait && i.dryRun == dryRunNone && p.name != Namespace {
 		progress.Begin(p.name)
-		if err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects)); err != nil {
+		err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects))
+		i.report.Step(p.name, "ready", "", err)
+		if err != nil {
 			return err
 		}
 		progress.End("ready")
@@ -277,9 +289,11 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 }
 
 // stage applies one stage, and waits until it stands.
-func (i *installer) stage(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, stage apply.Stage) error {
+func (i *installer) stage(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, stage apply.Stage) (err error) {
+	ended := ""
+	defer func() { i.report.Step(name, stage.Name, ended, err) }()
 	progress.Begin(name + " " + stage.Name)
-	changed, err := i.write(ctx, cluster, stage.Objects)
+	changed, err := i.write(ctx, cluster, name, stage.Objects)
 	if err != nil {
 		return err
 	}
@@ -288,7 +302,8 @@ func (i *installer) stage(ctx context.Context, cluster *apply.Cluster, progress 
 			return err
 		}
 	}
-	progress.End(result(changed, len(stage.Objects), i.dryRun))
+	ended = result(changed, len(stage.Objects), i.dryRun)
+	progress.End(ended)
 	return nil
 }
 
@@ -301,81 +316,6 @@ func check(cluster *apply.Cluster, stage apply.Stage) apply.Check {
 		return cluster.AllStarted(stage.Objects)
 	}
 	return func(context.Context) (bool, string, error) { return true, "", nil }
-}
-
-// write applies objects and returns how many of them changed.
-func (i *installer) write(ctx context.Context, cluster *apply.Cluster, objects []*unstructured.Unstructured) (changed int, err error) {
-	for _, object := range objects {
-		before, err := cluster.Get(ctx, object)
-		if err != nil {
-			return changed, err
-		}
-		if i.dryRun == dryRunServer && before == nil {
-			// In a namespace that is not there yet the server would refuse.
-			changed++
-			continue
-		}
-		next := apply.KeepGuard(before, object)
-		if i.guard && object.GetKind() == "CustomResourceDefinition" {
-			next = apply.TakenOver(before, object)
-		}
-		after, err := cluster.Apply(ctx, next, apply.Options{Force: i.force, DryRun: i.dryRun == dryRunServer})
-		if err != nil {
-			return changed, err
-		}
-		if before == nil || len(apply.Diff(before, after)) > 0 {
-			changed++
-		}
-	}
-	return changed, nil
-}
-
-func result(changed, all int, dryRun string) string {
-	if dryRun == dryRunServer {
-		return fmt.Sprintf("%d of %d objects would change", changed, all)
-	}
-	if changed == 0 {
-		return "no changes"
-	}
-	return fmt.Sprintf("%d of %d objects changed", changed, all)
-}
-
-// compare shows the changes that applying would make. It is an answer no when something would change.
-func (i *installer) compare(ctx context.Context, cluster *apply.Cluster, objects, stale []*unstructured.Unstructured) error {
-	differs := len(stale)
-	for _, object := range objects {
-		before, err := cluster.Get(ctx, object)
-		if err != nil {
-			return err
-		}
-		if before == nil {
-			differs++
-			fmt.Fprintf(i.streams.Out, "%s: new\n", apply.Describe(object))
-			continue
-		}
-		next := apply.KeepGuard(before, object)
-		after, err := cluster.Apply(ctx, next, apply.Options{Force: i.force, DryRun: true})
-		if apierrors.IsConflict(err) {
-			// This is how an install would end.
-			fmt.Fprintf(i.streams.Out, "%s\n", err)
-			after, err = cluster.Apply(ctx, next, apply.Options{Force: true, DryRun: true})
-		}
-		if err != nil {
-			return err
-		}
-		if lines := apply.Diff(before, after); len(lines) > 0 {
-			differs++
-			fmt.Fprintf(i.streams.Out, "%s:\n  %s\n", apply.Describe(object), strings.Join(lines, "\n  "))
-		}
-	}
-	for _, object := range stale {
-		fmt.Fprintf(i.streams.Out, "%s: would be deleted\n", apply.Describe(object))
-	}
-	if differs > 0 {
-		return cli.NoErrorf("%d of %d objects differ", differs, len(objects)+len(stale))
-	}
-	fmt.Fprintf(i.streams.Out, "all %d objects match the manifests\n", len(objects))
-	return nil
 }
 
 // printAll writes manifests for kubectl.

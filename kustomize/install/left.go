@@ -38,7 +38,7 @@ func (u *uninstaller) tellLeft(ctx context.Context, cluster *apply.Cluster, feat
 		sentence = fmt.Sprintf("what %s leaves behind cannot be checked: %s", feature.Name, err)
 	}
 	if sentence != "" {
-		fmt.Fprintln(u.streams.Out, sentence)
+		u.warnOf(sentence)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
 
 const (
@@ -119,12 +120,13 @@ func (i *installer) removeStale(ctx context.Context, cluster *apply.Cluster, pro
 			progress.Begin(p.name + " leftovers")
 		}
 		names = append(names, apply.Describe(object))
-		if i.dryRun == dryRunServer {
-			continue
+		if i.dryRun != dryRunServer {
+			if _, err := cluster.Delete(ctx, object); err != nil {
+				i.did(p.name, cli.Refused, object, err.Error())
+				return err
+			}
 		}
-		if _, err := cluster.Delete(ctx, object); err != nil {
-			return err
-		}
+		i.did(p.name, cli.Removed, object, "")
 	}
 	switch {
 	case len(names) == 0:
@@ -162,6 +164,7 @@ func (i *installer) leaveStale(p part) {
 			names = append(names, apply.Describe(object))
 		}
 	}
+	i.report.Leave(names...)
 	if len(names) > 0 {
 		fmt.Fprintf(i.streams.Out, "%s leftovers stay, because pods of the previous version may still run: %s; run the command again without --wait=false\n",
 			p.name, strings.Join(names, ", "))

@@ -208,7 +208,9 @@ func (i *installer) recall(ctx context.Context, cluster *apply.Cluster, feature 
 		fmt.Fprintf(i.streams.Out, "%s keeps %s (--defaults discards these settings)\n", feature.Name, strings.Join(kept, " "))
 	}
 	for _, sentence := range lost {
-		fmt.Fprintf(i.streams.Out, "%s: not kept: %s\n", feature.Name, sentence)
+		text := fmt.Sprintf("%s: not kept: %s", feature.Name, sentence)
+		i.report.Warn(text)
+		fmt.Fprintln(i.streams.Out, text)
 	}
 	return merged, nil
 }

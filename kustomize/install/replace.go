@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
 
 // Replacement installs a feature in the place of another controller that looked after its kinds, and takes it away again.
@@ -18,8 +19,9 @@ type Replacement struct {
 	// Wait waits until the operator is ready, for each stage at most for the Timeout.
 	Wait    bool
 	Timeout time.Duration
-	// Out is where progress is shown.
-	Out io.Writer
+	// Out is where progress is shown; Report, unless nil, gets what was done.
+	Out    io.Writer
+	Report *cli.Report
 }
 
 // Recall adds the settings that an earlier run has chosen and this one does not set, and prints them.
@@ -34,7 +36,7 @@ func (r Replacement) Prepare(ctx context.Context, cluster *apply.Cluster) error 
 	if err != nil {
 		return err
 	}
-	_, err = r.installer().write(ctx, cluster, base)
+	_, err = r.installer().write(ctx, cluster, Namespace, base)
 	return err
 }
 
@@ -73,13 +75,13 @@ func (r Replacement) MayRemove(ctx context.Context, cluster *apply.Cluster) erro
 
 // Remove deletes the objects that Install applied; CRDs, objects and pods stay.
 func (r Replacement) Remove(ctx context.Context, cluster *apply.Cluster) error {
-	u := uninstaller{streams: genericiooptions.IOStreams{Out: r.Out}, timeout: r.Timeout}
+	u := uninstaller{streams: genericiooptions.IOStreams{Out: r.Out}, report: r.Report, timeout: r.Timeout}
 	return u.remove(ctx, cluster, r.Feature)
 }
 
 func (r Replacement) installer() *installer {
 	return &installer{
-		streams: genericiooptions.IOStreams{Out: r.Out}, settings: r.Settings, dryRun: dryRunNone,
+		streams: genericiooptions.IOStreams{Out: r.Out}, report: r.Report, settings: r.Settings, dryRun: dryRunNone,
 		force: true, guard: true, wait: r.Wait, timeout: r.Timeout,
 	}
 }

@@ -23,6 +23,7 @@ import (
 // NewUninstallCommand returns "flotilla uninstall".
 func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	u := uninstaller{streams: streams}
+	var output string
 	command := &cobra.Command{
 		Use:   "uninstall FEATURE...",
 		Short: "Remove operators; workloads and their pods stay",
@@ -41,14 +42,18 @@ func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams gener
 			if u.yes && !u.crds {
 				return cli.MisuseErrorf("--yes can only be used with --delete-crds")
 			}
-			cluster, err := apply.Connect(flags)
-			if err != nil {
-				return err
-			}
-			if err := cluster.Reach(); err != nil {
-				return err
-			}
-			return u.run(command.Context(), cluster, features)
+			report := &cli.Report{Command: "uninstall", DryRun: u.dryRun}
+			return cli.Reporting(command.Context(), streams, output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+				u.streams, u.report = streams, report
+				cluster, err := apply.Connect(flags)
+				if err != nil {
+					return err
+				}
+				if err := cluster.Reach(); err != nil {
+					return err
+				}
+				return u.run(command.Context(), cluster, features)
+			})
 		},
 	}
 	set := command.Flags()
@@ -56,11 +61,13 @@ func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams gener
 	set.BoolVar(&u.yes, "yes", false, "confirm --delete-crds")
 	set.BoolVar(&u.dryRun, "dry-run", false, "show the objects that would be deleted without deleting them")
 	set.DurationVar(&u.timeout, "timeout", patience, "time limit of the deletion of the CRDs")
+	cli.AddOutput(set, &output)
 	return command
 }
 
 type uninstaller struct {
 	streams           genericiooptions.IOStreams
+	report            *cli.Report
 	crds, yes, dryRun bool
 	timeout           time.Duration
 }
@@ -127,10 +134,16 @@ func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(u.streams.Out, "%s: %d objects would be deleted, with their pods\n", resource.GroupResource(), len(found))
+			u.warnOf(fmt.Sprintf("%s: %d objects would be deleted, with their pods", resource.GroupResource(), len(found)))
 		}
 	}
 	return nil
+}
+
+// warnOf prints and reports a fact that the user should know.
+func (u *uninstaller) warnOf(text string) {
+	u.report.Warn(text)
+	fmt.Fprintln(u.streams.Out, text)
 }
 
 func unconfirmed() error {
@@ -164,7 +177,7 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 		if err := u.unprotect(ctx, cluster, progress, feature.Name, crds); err != nil {
 			return err
 		}
-		if _, err := u.removeStage(ctx, cluster, progress, feature.Name+" "+apply.CRDs, crds, true); err != nil {
+		if _, err := u.removeStage(ctx, cluster, progress, feature.Name, apply.CRDs, crds, true); err != nil {
 			return err
 		}
 	}
@@ -174,7 +187,7 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 		if stage == apply.Managers {
 			members = append(members, kept...)
 		}
-		n, err := u.removeStage(ctx, cluster, progress, feature.Name+" "+stage, members, false)
+		n, err := u.removeStage(ctx, cluster, progress, feature.Name, stage, members, false)
 		if err != nil {
 			return err
 		}
@@ -186,8 +199,10 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	case !u.crds:
 		fmt.Fprintf(u.streams.Out, "%s: CRDs, their objects and all pods stay\n", feature.Name)
 		for _, crd := range ofStage(objects, apply.CRDs) {
+			u.report.Object(feature.Name, cli.Unchanged, crd, "it stays with its objects")
+			u.report.Leave(apply.Describe(crd))
 			if strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
-				fmt.Fprintf(u.streams.Out, "%s: until the operator is installed again, only requests in version %s succeed\n", crd.GetName(), ResourceOf(crd).Version)
+				u.warnOf(fmt.Sprintf("%s: until the operator is installed again, only requests in version %s succeed", crd.GetName(), ResourceOf(crd).Version))
 			}
 		}
 	}
@@ -196,7 +211,7 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 
 // unprotect removes the objects that a takeover has left, and waits until the API server knows that the CRDs may be deleted.
 func (u *uninstaller) unprotect(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, feature string, crds []*unstructured.Unstructured) error {
-	n, err := u.removeStage(ctx, cluster, progress, feature+" takeover", openkruise.Leftovers(feature), true)
+	n, err := u.removeStage(ctx, cluster, progress, feature, "takeover", openkruise.Leftovers(feature), true)
 	if err != nil || n == 0 || u.dryRun {
 		return err
 	}
@@ -278,11 +293,16 @@ func everything(ctx context.Context, cluster *apply.Cluster, feature catalog.Fea
 	return append(objects, restricted...), err
 }
 
-// removeStage deletes objects and returns how many there were. A stage without any is not shown.
+// removeStage deletes objects of a feature and returns how many there were. A stage without any is not shown.
 func (u *uninstaller) removeStage(
-	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, name string, objects []*unstructured.Unstructured, wait bool,
-) (int, error) {
+	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, feature, stage string, objects []*unstructured.Unstructured, wait bool,
+) (n int, err error) {
 	var gone []string
+	defer func() {
+		if len(gone) > 0 && !u.dryRun {
+			u.report.Step(feature, "remove "+stage, fmt.Sprintf("%d objects deleted", len(gone)), err)
+		}
+	}()
 	for _, object := range objects {
 		live, err := cluster.Get(ctx, object)
 		if err != nil {
@@ -292,15 +312,16 @@ func (u *uninstaller) removeStage(
 			continue
 		}
 		if len(gone) == 0 {
-			progress.Begin(name)
+			progress.Begin(feature + " " + stage)
 		}
 		gone = append(gone, apply.Describe(object))
-		if u.dryRun {
-			continue
+		if !u.dryRun {
+			if _, err := cluster.Delete(ctx, object); err != nil {
+				u.report.Object(feature, cli.Refused, object, err.Error())
+				return 0, err
+			}
 		}
-		if _, err := cluster.Delete(ctx, object); err != nil {
-			return 0, err
-		}
+		u.report.Object(feature, cli.Removed, object, "")
 	}
 	if len(gone) == 0 {
 		return 0, nil
