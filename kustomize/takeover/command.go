@@ -28,6 +28,7 @@ const (
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	t := takeover{streams: streams, flags: flags, clock: clock.RealClock{}}
 	var choices install.Choices
+	var output string
 	command := &cobra.Command{
 		Use:   "takeover FEATURE... | --finish [FEATURE...]",
 		Short: "Move kinds from OpenKruise to Flotilla, and back",
@@ -80,7 +81,11 @@ its author, continues, and ends with exit code 3.
 				return cli.MisuseErrorf("--dry-run cannot be used with --undo")
 			}
 			t.namesManager = command.Flags().Changed("from-namespace") || command.Flags().Changed("from-account")
-			return t.run(command.Context(), features)
+			report := &cli.Report{Command: "takeover", DryRun: t.dryRun}
+			return cli.Reporting(command.Context(), streams, output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+				t.streams, t.report = streams, report
+				return t.run(command.Context(), features)
+			})
 		},
 		ValidArgsFunction: complete,
 	}
@@ -91,6 +96,7 @@ its author, continues, and ends with exit code 3.
 	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "namespace of OpenKruise's manager")
 	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager")
 	choices.AddTo(set)
+	cli.AddOutput(set, &output)
 	set.BoolVar(&t.wait, "wait", true, "wait until the operators are ready")
 	set.DurationVar(&t.timeout, "timeout", patience, "time limit of each step")
 	set.DurationVar(&t.settle, "settle", settle, "time before pods are compared, and for API servers to use another storage version")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
 
@@ -29,6 +29,11 @@ const (
 // removing reports whether OpenKruise is being removed, or has been.
 func removing(now openkruise.Handover) bool {
 	return now.Direction == openkruise.Final && !now.Ended() && now.Step != ownStorage
+}
+
+// removalBegun reports whether OpenKruise is being removed, of which all features are told, one after the other.
+func removalBegun(now map[string]openkruise.Handover) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(now)), removing)
 }
 
 // finish ends the takeovers of features, all of them without any.
@@ -66,7 +71,7 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	})
 	slices.Sort(waiting)
 	if t.dryRun {
-		return foretell(ctx, t.streams.Out, mine, all, waiting)
+		return t.foretell(ctx, mine, all, waiting)
 	}
 	if err := mayFinish(ctx, mine, all); err != nil {
 		return err
@@ -83,10 +88,11 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 			return fmt.Errorf("%s: %w; run the command again, or go back with: %s", h.feature(), err, now[h.feature()].Undo())
 		}
 		if err := h.note(ctx, openkruise.Final, ""); err != nil {
-			return err
+			return fmt.Errorf("%s: %w; run the command again", h.feature(), err)
 		}
 	}
 	if len(waiting) > 0 {
+		t.report.Leave("OpenKruise, until the takeover of " + strings.Join(waiting, ", ") + " is finished")
 		fmt.Fprintf(t.streams.Out, "OpenKruise stays until the takeover of %s is finished, too: flotilla takeover --finish\n", strings.Join(waiting, ", "))
 		return t.answer(ctx, cluster, pods)
 	}
@@ -109,10 +115,13 @@ func ending(now map[string]openkruise.Handover, features []catalog.Feature) ([]s
 	if len(features) > 0 {
 		chosen = nil
 		for _, feature := range features {
-			chosen = append(chosen, feature.Name)
+			// The records go one after the other: a run that was cut off there has ended some takeovers.
+			if _, there := now[feature.Name]; there || !removalBegun(now) {
+				chosen = append(chosen, feature.Name)
+			}
 		}
 	}
-	if len(chosen) == 0 {
+	if len(now) == 0 && len(features) == 0 {
 		return nil, errors.New("no takeover from OpenKruise was found, or all of them are finished")
 	}
 	for _, name := range chosen {
@@ -146,13 +155,14 @@ func without(ctx context.Context, all []*handover) error {
 		}
 		for _, h := range all {
 			if err := s.do(h, ctx); err != nil {
+				h.report.Step(h.feature(), s.name, "", err)
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 			h.tell(s.name)
 		}
 	}
 	for _, h := range all {
-		if _, err := h.cluster.Delete(ctx, openkruise.RecordOf(h.feature())); err != nil {
+		if err := h.delete(ctx, openkruise.RecordOf(h.feature())); err != nil {
 			return err
 		}
 	}
@@ -161,7 +171,7 @@ func without(ctx context.Context, all []*handover) error {
 
 func (h *handover) removeOldWebhooks(ctx context.Context) error {
 	for _, configuration := range openkruise.Configurations() {
-		if _, err := h.cluster.Delete(ctx, configuration); err != nil {
+		if err := h.delete(ctx, configuration); err != nil {
 			return err
 		}
 	}
@@ -175,7 +185,7 @@ func (h *handover) removeOldManager(ctx context.Context) error {
 		return err
 	}
 	for _, object := range append(workloads, h.old.WebhookService()) {
-		if _, err := h.cluster.Delete(ctx, object); err != nil {
+		if err := h.delete(ctx, object); err != nil {
 			return err
 		}
 	}
@@ -199,7 +209,7 @@ func (h *handover) freeCRDs(ctx context.Context) error {
 // removePolicy keeps the policy by which the CRDs cannot be deleted: tools that remove OpenKruise may delete its CRDs.
 func (h *handover) removePolicy(ctx context.Context) error {
 	for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
-		if _, err := h.cluster.Delete(ctx, object); err != nil {
+		if err := h.delete(ctx, object); err != nil {
 			return err
 		}
 	}
@@ -232,7 +242,8 @@ func left(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
 }
 
 // foretell prints the changes that would be made, and makes none.
-func foretell(ctx context.Context, out io.Writer, mine, all []*handover, waiting []string) error {
+func (t *takeover) foretell(ctx context.Context, mine, all []*handover, waiting []string) error {
+	out := t.streams.Out
 	for _, h := range mine {
 		for _, crd := range h.crds() {
 			live, err := h.cluster.Get(ctx, crd)
@@ -240,12 +251,15 @@ func foretell(ctx context.Context, out io.Writer, mine, all []*handover, waiting
 				return err
 			}
 			if live != nil {
-				fmt.Fprintf(out, "%s: objects would be stored as %s; they are stored as %s\n", apply.Describe(live),
+				text := fmt.Sprintf("%s: objects would be stored as %s; they are stored as %s", apply.Describe(live),
 					apply.StorageVersion(crd), strings.Join(apply.StoredVersions(live), ", "))
+				t.report.Plan(h.feature(), text)
+				fmt.Fprintln(out, text)
 			}
 		}
 	}
 	if len(waiting) > 0 {
+		t.report.Leave("OpenKruise, until the takeover of " + strings.Join(waiting, ", ") + " is finished")
 		fmt.Fprintf(out, "OpenKruise would stay until the takeover of %s is finished, too\n", strings.Join(waiting, ", "))
 		return nil
 	}
@@ -258,9 +272,13 @@ func foretell(ctx context.Context, out io.Writer, mine, all []*handover, waiting
 		return err
 	}
 	for _, object := range append(gone, workloads...) {
+		t.report.Object("", cli.Removed, object, "")
 		fmt.Fprintf(out, "%s: would be deleted\n", apply.Describe(object))
 	}
 	for _, h := range all {
+		for _, object := range policy(h.feature(), h.old.User(), h.kinds) {
+			t.report.Object(h.feature(), cli.Removed, object, "")
+		}
 		fmt.Fprintf(out, "ValidatingAdmissionPolicy %s: would be deleted\n", openkruise.RecordName(h.feature()))
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
@@ -36,6 +37,7 @@ type handover struct {
 	settle time.Duration
 	clock  clock.PassiveClock
 	out    io.Writer
+	report *cli.Report
 	// The function reports which step was done.
 	tell func(step string)
 }
@@ -77,6 +79,7 @@ func (h *handover) do(ctx context.Context, direction openkruise.Direction, steps
 			return err
 		}
 		if err := s.do(ctx); err != nil {
+			h.report.Step(h.feature(), s.name, "", err)
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		h.tell(s.name)
@@ -194,7 +197,7 @@ func (h *handover) definition(name string) *unstructured.Unstructured {
 // refuse applies the policy and waits until it acts.
 func (h *handover) refuse(ctx context.Context) error {
 	for _, object := range h.policies() {
-		if _, err := h.cluster.Apply(ctx, object, apply.Options{Force: true}); err != nil {
+		if err := h.apply(ctx, object); err != nil {
 			return err
 		}
 	}
@@ -282,6 +285,41 @@ func (h *handover) edit(
 		if err != nil || len(apply.Diff(live, next)) == 0 {
 			return err
 		}
-		return h.cluster.Update(ctx, next)
+		if err := h.cluster.Update(ctx, next); err != nil {
+			return err
+		}
+		h.report.Object(h.feature(), cli.Configured, next, "")
+		return nil
 	})
+}
+
+// apply applies an object, and delete deletes one: both report what they did.
+func (h *handover) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	live, err := h.cluster.Get(ctx, object)
+	if err != nil {
+		return err
+	}
+	after, err := h.cluster.Apply(ctx, object, apply.Options{Force: true})
+	switch {
+	case err != nil:
+		h.report.Object(h.feature(), cli.Refused, object, err.Error())
+		return err
+	case live == nil:
+		h.report.Object(h.feature(), cli.Created, object, "")
+	case len(apply.Diff(live, after)) > 0:
+		h.report.Object(h.feature(), cli.Configured, object, "")
+	default:
+		h.report.Object(h.feature(), cli.Unchanged, object, "")
+	}
+	return nil
+}
+
+func (h *handover) delete(ctx context.Context, object *unstructured.Unstructured) error {
+	there, err := h.cluster.Delete(ctx, object)
+	if err != nil {
+		h.report.Object(h.feature(), cli.Refused, object, err.Error())
+	} else if there {
+		h.report.Object(h.feature(), cli.Removed, object, "")
+	}
+	return err
 }

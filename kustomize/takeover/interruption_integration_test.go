@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -187,6 +190,7 @@ func spreads(t *testing.T) kindOfOld {
 	manager(t)
 	account(t)
 	kind := oldKind(t, "1.9.0", "workloadspreads")
+	listOfOld(t, furtherKinds)
 	oldWebhooks(t, kind)
 	kind.create(t, parsed(t, `
 apiVersion: apps.kruise.io/v1alpha1
@@ -203,6 +207,9 @@ func same(t *testing.T, before map[string]any) {
 	after := whole(t)
 	for name := range before {
 		assert.Equal(t, before[name], after[name], name)
+	}
+	if before[copyOfList] == nil {
+		assert.NotContains(t, after, copyOfList)
 	}
 }
 
@@ -249,7 +256,7 @@ func TestAWayBackThatIsCutOffGoesOn(t *testing.T) {
 	undo := []string{"takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=1m"}
 
 	for i, step := range []string{
-		"store objects as before", "remove the operator", "restore the CRDs", "restore the webhooks", "allow writes of the old manager",
+		"store objects as before", "remove the operator", "remove the list of further kinds", "restore the CRDs", "restore the webhooks", "allow writes of the old manager",
 		"turn its feature gates on",
 	} {
 		c := inStep(step)
@@ -269,4 +276,152 @@ func TestAWayBackThatIsCutOffGoesOn(t *testing.T) {
 	same(t, before)
 	step, _ := recorded(t)
 	assert.Empty(t, step)
+}
+
+// Wherever the end of takeovers is cut off: no object and no CRD is lost, OpenKruise stays refused as long as its manager may
+// run, the state is known, and the same command goes on to the end.
+func TestAnEndOfTakeoversThatIsCutOffGoesOn(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	converter := clitest.NewConverter(t)
+	old := oldManager(t)
+	openKruise(t, old, "1.8.4")
+	t.Cleanup(func() {
+		withoutProtection(t, "cloneset", "spread")
+		withoutCRD(t, "workloadspreads.apps.kruise.io")
+		withoutOpenKruise(t)
+	})
+	manager(t)
+	output, code := call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--wait=false", "--settle=0", "--timeout=1m")
+	t.Cleanup(func() {
+		output, code := call(t, clitest.Administrator, "uninstall", "cloneset", "spread")
+		assert.Equal(t, cli.Done, code, output)
+	})
+	require.Equal(t, cli.Done, code, output)
+	withoutWebhooks(t)
+	converter.Serve(t, "clonesets.apps.kruise.io")
+	web, err := client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	var states []string
+	for n := 0; ; n++ {
+		require.Less(t, n, 200, "the command does not end")
+		c := afterWrites(n)
+		if n%2 == 1 {
+			c.interrupt = func() {}
+		}
+		output, code := callCut(t, c, "takeover", "--finish", "cloneset", "spread", "--settle=0", "--timeout=2s")
+		if !c.lost {
+			require.Equal(t, cli.Done, code, output)
+			break
+		}
+		assert.Contains(t, output, "run the command again", "after %d writes", n)
+		stored, err := client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, web.GetUID(), stored.GetUID())
+		assert.Equal(t, nested(web, "spec", "template"), nested(stored, "spec", "template"))
+		refusedWhileItMayRun(t)
+		now := endings(t)
+		if len(states) > 0 && states[len(states)-1] == state(now) {
+			continue
+		}
+		states = append(states, state(now))
+		tellsOfEnds(t, now)
+		if strings.Contains(state(now), "remove OpenKruise's webhooks") {
+			output, code := call(t, clitest.Administrator, "takeover", "spread", "--undo")
+			assert.Equal(t, cli.Failed, code, output)
+			assert.Contains(t, output, "OpenKruise is removed, or its removal has begun")
+		}
+	}
+
+	assert.Equal(t, []string{
+		"cloneset over, spread over",
+		"cloneset final: store objects in Flotilla's version, spread over",
+		"cloneset final, spread final",
+		"cloneset final: remove OpenKruise's webhooks, spread final",
+		"cloneset final: remove OpenKruise's webhooks, spread final: remove OpenKruise's webhooks",
+		"cloneset final: remove OpenKruise's manager and node agent, spread final: remove OpenKruise's webhooks",
+		"cloneset final: remove OpenKruise's manager and node agent, spread final: remove OpenKruise's manager and node agent",
+		"cloneset final: remove the guard against OpenKruise from the CRDs, spread final: remove OpenKruise's manager and node agent",
+		"cloneset final: remove the guard against OpenKruise from the CRDs, spread final: remove the guard against OpenKruise from the CRDs",
+		"cloneset final: remove the policy against its ServiceAccount, spread final: remove the guard against OpenKruise from the CRDs",
+		"cloneset final: remove the policy against its ServiceAccount, spread final: remove the policy against its ServiceAccount",
+		"spread final: remove the policy against its ServiceAccount",
+	}, states)
+	assert.Equal(t, []string{"v1beta1"}, storedVersions(t))
+	assert.Empty(t, endings(t))
+}
+
+// refusedWhileItMayRun checks that OpenKruise's account may not write what was taken over as long as a manager is there.
+func refusedWhileItMayRun(t *testing.T) {
+	t.Helper()
+	list, err := clitest.Objects(t).Resource(deployments).Namespace("kruise-system").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	if len(list.Items) == 0 {
+		return
+	}
+	for _, feature := range []string{"cloneset", "spread"} {
+		_, err := clitest.Objects(t).Resource(policies).Get(t.Context(), "flotilla-takeover-"+feature, metav1.GetOptions{})
+		require.NoError(t, err)
+	}
+}
+
+// endings returns the data of the records of all handovers, by feature.
+func endings(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	list, err := clitest.Objects(t).Resource(configMaps).Namespace("flotilla-system").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=flotilla"})
+	require.NoError(t, err)
+	found := map[string]map[string]string{}
+	for _, record := range list.Items {
+		if feature, is := strings.CutPrefix(record.GetName(), "flotilla-takeover-"); is {
+			found[feature], _, _ = unstructured.NestedStringMap(record.Object, "data")
+		}
+	}
+	return found
+}
+
+// state writes the directions and steps of all handovers in a line.
+func state(handovers map[string]map[string]string) string {
+	var all []string
+	for _, feature := range slices.Sorted(maps.Keys(handovers)) {
+		data := handovers[feature]
+		all = append(all, strings.TrimSuffix(feature+" "+data["direction"]+": "+data["step"], ": "))
+	}
+	return strings.Join(all, ", ")
+}
+
+// tellsOfEnds checks that status and doctor name each step that has not ended, and the command that goes on.
+func tellsOfEnds(t *testing.T, handovers map[string]map[string]string) {
+	t.Helper()
+	status, _ := call(t, clitest.Administrator, "status", "--output=json")
+	doctor, _ := call(t, clitest.Administrator, "doctor")
+	for feature, data := range handovers {
+		switch step := data["step"]; {
+		case step != "":
+			assert.Contains(t, status, "the end of its takeover from OpenKruise was interrupted; last step: "+step+"\"")
+			assert.Contains(t, doctor, "To continue: flotilla takeover --finish "+feature+"\n")
+		case data["direction"] == "final":
+			assert.Contains(t, status, "takeover from OpenKruise is final; to remove the rest of OpenKruise: flotilla takeover --finish\"")
+		default:
+			assert.Contains(t, status, "taken over from OpenKruise; to go back: flotilla takeover "+feature+" --undo; to finish: flotilla takeover --finish "+feature+"\"")
+		}
+	}
+}
+
+// nested returns a field of an object.
+func nested(object *unstructured.Unstructured, fields ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, fields...)
+	return value
+}
+
+// withoutProtection deletes the policies by which the CRDs of features cannot be deleted.
+func withoutProtection(t *testing.T, features ...string) {
+	t.Helper()
+	for _, resource := range []string{"validatingadmissionpolicybindings", "validatingadmissionpolicies"} {
+		for _, feature := range features {
+			err := clitest.Objects(t).Resource(policies.GroupVersion().WithResource(resource)).
+				Delete(context.WithoutCancel(t.Context()), "flotilla-takeover-"+feature+"-crds", metav1.DeleteOptions{})
+			assert.True(t, err == nil || apierrors.IsNotFound(err), err)
+		}
+	}
 }

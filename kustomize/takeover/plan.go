@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/openkruise"
 )
@@ -162,5 +163,23 @@ func (p Plan) print(out io.Writer) {
 	fmt.Fprintln(out, "  limitations:")
 	for _, limit := range p.Limits {
 		fmt.Fprintln(out, "    "+limit)
+	}
+}
+
+// report reports the limitations, and in a dry run the changes.
+func (p Plan) report(report *cli.Report, dryRun bool) {
+	for _, limit := range p.Limits {
+		report.Warn(p.Feature + ": " + limit)
+	}
+	if !dryRun {
+		return
+	}
+	for _, kind := range p.Kinds {
+		for _, change := range kind.Changes {
+			report.Plan(p.Feature, change)
+		}
+	}
+	for _, change := range p.Changes {
+		report.Plan(p.Feature, change)
 	}
 }

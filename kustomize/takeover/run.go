@@ -23,6 +23,7 @@ import (
 
 type takeover struct {
 	streams genericiooptions.IOStreams
+	report  *cli.Report
 	flags   genericclioptions.RESTClientGetter
 	old     openkruise.Manager
 	// namesManager means that the user has named the old manager.
@@ -87,6 +88,7 @@ func (t *takeover) one(ctx context.Context, cluster *apply.Cluster, h *handover)
 			return 0, err
 		}
 		plan.print(t.streams.Out)
+		plan.report(t.report, t.dryRun)
 	}
 	if t.dryRun {
 		return 0, nil
@@ -131,7 +133,7 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 		return nil, err
 	}
 	replacement := install.Replacement{
-		Feature: feature, Settings: t.settings, Wait: t.wait, Timeout: t.timeout, Out: t.streams.Out,
+		Feature: feature, Settings: t.settings, Wait: t.wait, Timeout: t.timeout, Out: t.streams.Out, Report: t.report,
 	}
 	if err := replacement.Recall(ctx, cluster); err != nil {
 		return nil, err
@@ -151,7 +153,11 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	return &handover{
 		cluster: cluster, before: before, old: old, now: now, recorded: record != nil, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
 		settle: t.settle, replacement: replacement, clock: t.clock, out: t.streams.Out,
-		tell: func(step string) { fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step) },
+		report: t.report,
+		tell: func(step string) {
+			t.report.Step(feature.Name, step, "", nil)
+			fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step)
+		},
 	}, nil
 }
 
@@ -182,7 +188,11 @@ func (t *takeover) verify(ctx context.Context, cluster *apply.Cluster, was sight
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(t.streams.Out, "%d pods; these changed while the command ran:\n  %s\n", len(was.pods), strings.Join(changed(was.pods, is.pods, events), "\n  "))
+	lines = changed(was.pods, is.pods, events)
+	for _, line := range lines {
+		t.report.Warn("pod " + line)
+	}
+	fmt.Fprintf(t.streams.Out, "%d pods; these changed while the command ran:\n  %s\n", len(was.pods), strings.Join(lines, "\n  "))
 	return len(lines), nil
 }
 

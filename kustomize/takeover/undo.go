@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -41,18 +42,21 @@ func (h *handover) giveBack(ctx context.Context, record Record) error {
 	with := func(do func(context.Context, Record) error) func(context.Context) error {
 		return func(ctx context.Context) error { return do(ctx, record) }
 	}
-	if err := h.do(ctx, openkruise.Back, []step{
+	steps := []step{
 		{"store objects as before", with(h.storeAsBefore)},
 		{"remove the operator", func(ctx context.Context) error { return h.replacement.Remove(ctx, h.cluster) }},
 		{"restore the CRDs", with(h.restoreCRDs)},
 		{"restore the webhooks", with(h.restoreWebhooks)},
 		{"allow writes of the old manager", with(h.allow)},
 		{"turn its feature gates on", with(h.turnOn)},
-	}); err != nil {
+	}
+	if h.feature() == "spread" {
+		steps = slices.Insert(steps, 2, step{"remove the list of further kinds", with(h.forgetAllowed)})
+	}
+	if err := h.do(ctx, openkruise.Back, steps); err != nil {
 		return err
 	}
-	_, err := h.cluster.Delete(ctx, openkruise.RecordOf(h.feature()))
-	return err
+	return h.delete(ctx, openkruise.RecordOf(h.feature()))
 }
 
 func (h *handover) turnOn(ctx context.Context, record Record) error {
@@ -73,7 +77,11 @@ func (h *handover) wayBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(managers)+len(configurations) > 0 && !removing(h.now) {
+	now, err := openkruise.Handovers(ctx, h.cluster)
+	if err != nil {
+		return err
+	}
+	if len(managers)+len(configurations) > 0 && !removalBegun(now) {
 		return nil
 	}
 	return fmt.Errorf("OpenKruise is removed, or its removal has begun: the kinds of %s would have no controller. To finish the takeover: %s", h.feature(), h.now.Finish())
@@ -126,7 +134,7 @@ func (h *handover) restoreWebhooks(ctx context.Context, record Record) error {
 
 func (h *handover) allow(ctx context.Context, _ Record) error {
 	for _, object := range h.policies() {
-		if _, err := h.cluster.Delete(ctx, object); err != nil {
+		if err := h.delete(ctx, object); err != nil {
 			return err
 		}
 	}
