@@ -189,8 +189,10 @@ func (m Migration) byPatches(ctx context.Context) (result string, err error) {
 	var refused []error
 	for i, name := range names {
 		m.Tell(fmt.Sprintf("%d of %d objects", i, len(names)))
-		err := Await(ctx, m.Timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
-			_, err := m.Cluster.objects.Resource(resource).Namespace(name.Namespace).
+		var last error
+		err := Await(ctx, m.Timeout, func(string) {}, func(ctx context.Context) (done bool, waitsFor string, err error) {
+			defer func() { last = err }()
+			_, err = m.Cluster.objects.Resource(resource).Namespace(name.Namespace).
 				Patch(ctx, name.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{FieldManager: Manager}, m.status()...)
 			if apierrors.IsNotFound(err) {
 				err = nil
@@ -199,6 +201,10 @@ func (m Migration) byPatches(ctx context.Context) (result string, err error) {
 		})
 		if ctx.Err() != nil {
 			return "", ctx.Err()
+		}
+		if err != nil && OfAMoment(last) && apierrors.ReasonForError(last) == metav1.StatusReasonUnknown {
+			// The server does not answer. Each of the others would wait as long.
+			return "", fmt.Errorf("store %s as %s, after %d of %d objects: %w", strings.TrimPrefix(name.String(), "/"), resource.Version, i, len(names), err)
 		}
 		if err != nil {
 			refused = append(refused, fmt.Errorf("%s: %w", strings.TrimPrefix(name.String(), "/"), err))
