@@ -137,6 +137,13 @@ func TestDoctorFinds(t *testing.T) {
 			[]string{"version v9.0.0 is newer than this command, which has v0.1.0"},
 		},
 		{
+			"webhooks that are not enforced yet",
+			func(live map[string]*unstructured.Unstructured) {
+				live["ValidatingWebhookConfiguration spread-validating"], _ = apply.Lenient(live["ValidatingWebhookConfiguration spread-validating"])
+			},
+			[]string{"ValidatingWebhookConfiguration spread-validating ignores failures, because the installation ended before the operator was ready"},
+		},
+		{
 			"a CRD that another operator converts",
 			func(live map[string]*unstructured.Unstructured) {
 				crd := live["CustomResourceDefinition workloadspreads.apps.kruise.io"]

@@ -102,6 +102,9 @@ func (r *Report) judge() {
 			}
 			r.Faults = append(r.Faults, name+" "+waitsFor)
 		}
+		if apply.IsLenient(live) {
+			r.Faults = append(r.Faults, name+" ignores failures, because the installation ended before the operator was ready")
+		}
 	}
 	// Managers and agents that do not work are the cause of other faults.
 	slices.SortStableFunc(r.Faults, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })

@@ -261,7 +261,15 @@ func parts(features []catalog.Feature, settingsOf func(catalog.Feature) (Setting
 
 // install applies a part stage by stage.
 func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, p part) error {
+	awaited := i.wait && i.dryRun == dryRunNone && p.name != Namespace
+	var strict []*unstructured.Unstructured // webhook configurations for the time when the operator answers
 	for _, stage := range apply.Stages(p.objects) {
+		if stage.Name == apply.Webhooks && awaited {
+			var err error
+			if stage.Objects, strict, err = lenient(ctx, cluster, stage.Objects); err != nil {
+				return err
+			}
+		}
 		if err := i.stage(ctx, cluster, progress, p.name, stage); err != nil {
 			return err
 		}
@@ -269,9 +277,12 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 	if err := i.removeStale(ctx, cluster, progress, p, true); err != nil {
 		return err
 	}
-	if i.wait && i.dryRun == dryRunNone && p.name != Namespace {
+	if awaited {
 		progress.Begin(p.name)
 		err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects))
+		if err == nil {
+			_, err = i.write(ctx, cluster, p.name, strict)
+		}
 		i.report.Step(p.name, "ready", "", err)
 		if err != nil {
 			return err

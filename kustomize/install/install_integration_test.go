@@ -136,6 +136,43 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err))
 }
 
+// While a new operator starts, its webhooks reject nothing; they are enforced when it is ready.
+func TestNewWebhooksRejectNothingUntilTheOperatorIsReady(t *testing.T) {
+	clitest.NeedsServer(t)
+	t.Cleanup(func() { remove(t, "cloneset", "--delete-crds", "--yes") })
+	client := clitest.Objects(t)
+	expect := func(policy string, marked bool) {
+		for i, name := range []string{"cloneset-mutating", "cloneset-validating"} {
+			live, err := client.Resource(webhooks[i]).Get(t.Context(), name, metav1.GetOptions{})
+			require.NoError(t, err)
+			list, _, _ := unstructured.NestedSlice(live.Object, "webhooks")
+			assert.Equal(t, policy, list[0].(map[string]any)["failurePolicy"], name)
+			assert.Equal(t, marked, apply.IsLenient(live), name)
+			if !marked {
+				bundle, _, _ := unstructured.NestedString(list[0].(map[string]any), "clientConfig", "caBundle")
+				assert.NotEmpty(t, bundle, "%s trusts its manager", name)
+			}
+		}
+	}
+	output, code := call(t, clitest.Administrator, "install", "cloneset", "--wait=false", "--registry", "registry.example")
+	require.Equal(t, cli.Done, code, output)
+	playManager(t)
+	for i, name := range []string{"cloneset-mutating", "cloneset-validating"} {
+		require.NoError(t, client.Resource(webhooks[i]).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
+
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--timeout", "5s")
+	assert.Equal(t, cli.Failed, code, output)
+	assert.Regexp(t, `not ready after 5s: \w+WebhookConfiguration cloneset-`, output)
+	expect("Ignore", true)
+	playManager(t)
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--timeout", "1m")
+	require.Equal(t, cli.Done, code, output)
+	expect("Fail", false)
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff")
+	assert.Equal(t, cli.Done, code, output)
+}
+
 // awaitKind waits until CloneSets are served.
 func awaitKind(t *testing.T) error {
 	t.Helper()
@@ -195,7 +232,7 @@ func TestRightsAreKnownAhead(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--wait=false")
 	require.Equal(t, cli.Done, code, output)
-	t.Cleanup(func() { remove(t, "cloneset") })
+	t.Cleanup(func() { remove(t, "cloneset", "--delete-crds", "--yes") })
 	output, code = call(t, clitest.Nobody, "uninstall", "cloneset")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "missing permission: delete deployments.apps in namespace flotilla-system\n")

@@ -18,9 +18,9 @@ func call(t *testing.T, kubeconfig string, args ...string) (output string, code 
 	return clitest.Commands{install.NewCommand, install.NewUninstallCommand}.Call(t, kubeconfig, args...)
 }
 
-// remove uninstalls features, so that other tests do not find them.
-func remove(t *testing.T, features ...string) {
+// remove uninstalls features, so that other tests do not find them. Flags of uninstall may follow their names.
+func remove(t *testing.T, args ...string) {
 	t.Helper()
-	output, code := call(t, clitest.Administrator, append([]string{"uninstall"}, features...)...)
+	output, code := call(t, clitest.Administrator, append([]string{"uninstall"}, args...)...)
 	assert.Equal(t, cli.Done, code, output)
 }
