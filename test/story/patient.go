@@ -29,6 +29,17 @@ func patient(c client.WithWatch, away *atomic.Bool) client.WithWatch {
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
 			return again(ctx, func() error { return c.Delete(ctx, o, options...) })
 		},
+		SubResourceCreate: func(ctx context.Context, c client.Client, name string, o, sub client.Object, options ...client.SubResourceCreateOption) error {
+			return again(ctx, func() error { return c.SubResource(name).Create(ctx, o, sub, options...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, o client.Object, options ...client.SubResourceUpdateOption) error {
+			return again(ctx, func() error { return c.SubResource(name).Update(ctx, o, options...) })
+		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+		) error {
+			return again(ctx, func() error { return c.SubResource(name).Patch(ctx, o, patch, options...) })
+		},
 	})
 }
 
@@ -38,7 +49,7 @@ func again(ctx context.Context, away *atomic.Bool, write func() error) error {
 	defer cancel()
 	for {
 		err := write()
-		if away.Load() || !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
+		if away.Load() || !starts(err) {
 			return err
 		}
 		select {
@@ -47,4 +58,10 @@ func again(ctx context.Context, away *atomic.Bool, write func() error) error {
 		case <-time.After(interval):
 		}
 	}
+}
+
+// starts reports that the webhook of an operator cannot answer yet.
+func starts(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook") ||
+		err != nil && strings.Contains(err.Error(), "denied the request") && strings.Contains(err.Error(), "has yet to fill")
 }

@@ -11,6 +11,7 @@ import (
 
 func TestAWriteThatNoWebhookJudgedIsRepeated(t *testing.T) {
 	unjudged := apierrors.NewInternalError(errors.New(`failed calling webhook "v.kb.io": context deadline exceeded`))
+	starting := errors.New(`admission webhook "v.kb.io" denied the request: list the budgets: the cache of Budgets has yet to fill`)
 	refused := apierrors.NewBadRequest("no")
 	for name, tt := range map[string]struct {
 		answers []error
@@ -19,6 +20,7 @@ func TestAWriteThatNoWebhookJudgedIsRepeated(t *testing.T) {
 	}{
 		"accepted":            {answers: []error{nil}},
 		"not judged at first": {answers: []error{unjudged, unjudged, nil}},
+		"not known at first":  {answers: []error{starting, nil}},
 		"refused":             {answers: []error{refused}, want: refused},
 		"not judged while the story has stopped the operator": {answers: []error{unjudged}, away: true, want: unjudged},
 	} {
