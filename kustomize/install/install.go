@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
@@ -329,16 +331,31 @@ func check(cluster *apply.Cluster, stage apply.Stage) apply.Check {
 	return func(context.Context) (bool, string, error) { return true, "", nil }
 }
 
-// printAll writes manifests for kubectl.
+// printAll writes manifests for kubectl, in the order in which kustomize writes the files of a release.
 func printAll(out io.Writer, parts []part) error {
+	var all []*unstructured.Unstructured
 	for _, p := range parts {
-		for _, object := range p.objects {
-			text, err := yaml.Marshal(object.Object)
-			if err != nil {
-				return fmt.Errorf("write %s: %w", apply.Describe(object), err)
-			}
-			fmt.Fprintf(out, "---\n%s", text)
+		all = append(all, p.objects...)
+	}
+	kind := func(object *unstructured.Unstructured) resid.Gvk {
+		gvk := object.GroupVersionKind()
+		return resid.NewGvk(gvk.Group, gvk.Version, gvk.Kind)
+	}
+	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int {
+		switch {
+		case kind(a).IsLessThan(kind(b)):
+			return -1
+		case kind(b).IsLessThan(kind(a)):
+			return 1
 		}
+		return 0
+	})
+	for _, object := range all {
+		text, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", apply.Describe(object), err)
+		}
+		fmt.Fprintf(out, "---\n%s", text)
 	}
 	return nil
 }
