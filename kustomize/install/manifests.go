@@ -80,16 +80,9 @@ func Manifests(feature catalog.Feature, settings Settings) ([]*unstructured.Unst
 	if err != nil {
 		return nil, fmt.Errorf("write the kustomization of %s: %w", feature.Name, err)
 	}
-	tree, err := catalog.Tree(feature)
+	objects, err := rendered.of(feature, text)
 	if err != nil {
-		return nil, fmt.Errorf("lay out %s: %w", feature.Name, err)
-	}
-	if err := tree.Add(folder+"/kustomization.yaml", text); err != nil {
-		return nil, fmt.Errorf("lay out %s: %w", feature.Name, err)
-	}
-	objects, err := build(tree, folder)
-	if err != nil {
-		return nil, fmt.Errorf("render %s: %w", feature.Name, err)
+		return nil, err
 	}
 	dropEmptyArguments(objects)
 	mark(objects, feature)
