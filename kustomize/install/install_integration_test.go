@@ -72,7 +72,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	assert.Contains(t, output, "error: install cloneset: not ready after 1ms: Deployment flotilla-system/cloneset-manager has no pod yet\n")
 	playManager(t)
 
-	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1m")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Regexp(t, `(?m)^cloneset: ready \(`, output)
 	assert.NotContains(t, output, "flotilla-system: ready", "a namespace is there or not")
@@ -130,7 +130,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err, "asked once only")
 
-	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "1m")
+	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "10m")
 	require.Equal(t, cli.Done, code, output)
 	_, err = client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
@@ -166,7 +166,7 @@ func TestNewWebhooksRejectNothingUntilTheOperatorIsReady(t *testing.T) {
 	assert.Regexp(t, `not ready after 5s: \w+WebhookConfiguration cloneset-`, output)
 	expect("Ignore", true)
 	playManager(t)
-	output, code = call(t, clitest.Administrator, "install", "cloneset", "--timeout", "1m")
+	output, code = call(t, clitest.Administrator, "install", "cloneset", "--timeout", "10m")
 	require.Equal(t, cli.Done, code, output)
 	expect("Fail", false)
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff")
@@ -177,7 +177,7 @@ func TestNewWebhooksRejectNothingUntilTheOperatorIsReady(t *testing.T) {
 func awaitKind(t *testing.T) error {
 	t.Helper()
 	client := clitest.Objects(t)
-	return apply.Await(t.Context(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	return apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		crd, err := client.Resource(definitions).Get(ctx, "clonesets.apps.kruise.io", metav1.GetOptions{})
 		return err == nil && apply.Established(crd), "", err
 	})

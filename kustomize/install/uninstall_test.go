@@ -96,7 +96,7 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 				},
 			},
 		}}
-		require.NoError(t, apply.Await(t.Context(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 			_, err := stored.Create(ctx, object, metav1.CreateOptions{})
 			return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err), nil
 		}))

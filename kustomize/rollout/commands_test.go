@@ -35,7 +35,7 @@ func TestStatusEndsAtThePartition(t *testing.T) {
 			}
 			ended := make(chan result, 1)
 			go func() {
-				out, errOut, code := w.call("rollout", "status", kind.Short(), "web", "--timeout=30s", "-o", "json")
+				out, errOut, code := w.call("rollout", "status", kind.Short(), "web", "--timeout=10m", "-o", "json")
 				ended <- result{out + errOut, code}
 			}()
 			w.report(kind, 1, "True")
@@ -200,7 +200,7 @@ func TestWatchTellsOfEachChange(t *testing.T) {
 	w.run(owner, "web-0", "web-a")
 	w.run(owner, "web-1", "web-b")
 	w.report(kind, 1, "True")
-	out, errOut, code := w.call("rollout", "watch", "clone/web", "--timeout=30s")
+	out, errOut, code := w.call("rollout", "watch", "clone/web", "--timeout=10m")
 	assert.Equal(t, cli.Done, code, errOut)
 	assert.Equal(t, "CloneSet/web Complete: web-b (update) 1 starting; web-a (current) 1 starting\n", out)
 }

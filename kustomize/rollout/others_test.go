@@ -69,7 +69,7 @@ func TestDrainLeavesPodsOfDaemonSets(t *testing.T) {
 	in := "pod " + w.client.Namespace + "/"
 	assert.Equal(t, in+"cloneset is to be evicted\n"+in+"daemonset stays (pod of DaemonSet web)\n"+in+"statefulset is to be evicted\n", out)
 
-	out, errOut, code = w.call("drain", node.Name, "--timeout=30s")
+	out, errOut, code = w.call("drain", node.Name, "--timeout=10m")
 	require.Equal(t, cli.Done, code, errOut)
 	assert.Contains(t, out, "node/"+node.Name+" drained\n")
 	left, err := w.client.Core.CoreV1().Pods(w.client.Namespace).List(t.Context(), metav1.ListOptions{})

@@ -48,8 +48,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	repository := filepath.Join("..", "..")
-	environment := &envtest.Environment{ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: time.Minute}
-	environment.CRDInstallOptions.MaxTime = time.Minute
+	environment := &envtest.Environment{ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 5 * time.Minute}
+	environment.CRDInstallOptions.MaxTime = 5 * time.Minute
 	for _, feature := range []string{"cloneset", "statefulset", "daemonset"} {
 		environment.CRDDirectoryPaths = append(environment.CRDDirectoryPaths, filepath.Join(repository, feature, "config", "crd"))
 	}

@@ -69,7 +69,7 @@ func TestTheListOfFurtherKindsIsThatOfOpenKruise(t *testing.T) {
 	listOfOld(t, furtherKinds)
 	run := func(args ...string) string {
 		t.Helper()
-		output, code := call(t, clitest.Administrator, append([]string{"takeover", "spread", "--wait=false", "--settle=0", "--timeout=1m"}, args...)...)
+		output, code := call(t, clitest.Administrator, append([]string{"takeover", "spread", "--wait=false", "--settle=0", "--timeout=10m"}, args...)...)
 		require.Equal(t, cli.Done, code, output)
 		return output
 	}

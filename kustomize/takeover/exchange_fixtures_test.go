@@ -209,7 +209,7 @@ func withoutWebhooksOf(t *testing.T, feature string, kind kindOfOld) {
 func withoutCRD(t *testing.T, name string) {
 	t.Helper()
 	client := clitest.Objects(t).Resource(definitions)
-	assert.NoError(t, apply.Await(context.WithoutCancel(t.Context()), 2*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	assert.NoError(t, apply.Await(context.WithoutCancel(t.Context()), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		err := client.Delete(ctx, name, metav1.DeleteOptions{})
 		return apierrors.IsNotFound(err), fmt.Sprint(name, " is there: ", err), nil
 	}))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
 	"github.com/flotilla-project/flotilla/kustomize/test/openkruise"
 )
@@ -283,11 +285,26 @@ var kept = map[string]map[string][]string{
 
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	require.NoError(t, apply.Await(t.Context(), time.Minute, func(string) {}, func(context.Context) (bool, string, error) {
+	require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(context.Context) (bool, string, error) {
 		err := check()
 		if err != nil {
 			return false, err.Error(), nil //nolint:nilerr // what it waits for
 		}
 		return true, "", nil
 	}))
+}
+
+// reaches runs a command that cannot end, with more time in each run, until it says the text: on a busy machine the steps that
+// do end need more than the first run has.
+func reaches(t *testing.T, text string, args ...string) (output string, code cli.Code) {
+	t.Helper()
+	for timeout := 3 * time.Second; timeout < 4*time.Minute; timeout *= 2 {
+		var said string
+		said, code = call(t, clitest.Administrator, append(args, "--timeout="+timeout.String())...)
+		if output += said; strings.Contains(said, text) {
+			return output, code
+		}
+	}
+	require.Contains(t, output, text)
+	return output, code
 }

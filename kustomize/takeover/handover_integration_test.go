@@ -53,7 +53,7 @@ func TestAnOperatorThatDoesNotStartChangesNothing(t *testing.T) {
 	output, _ = call(t, clitest.Administrator, "doctor")
 	assert.Contains(t, output, "  To continue: flotilla takeover cloneset. To go back: flotilla takeover cloneset --undo\n")
 
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, before, everything(t))
 	output, _ = call(t, clitest.Administrator, "status")
@@ -73,7 +73,7 @@ func TestARunThatIsCutOffIsKnown(t *testing.T) {
 	require.Equal(t, cli.Failed, code)
 	startManager(t)
 
-	output, code := call(t, clitest.Administrator, "takeover", "cloneset", "--settle=0", "--timeout=20s")
+	output, code := reaches(t, "install: not ready", "takeover", "cloneset", "--settle=0")
 
 	assert.Equal(t, cli.Failed, code, "the operator never gets ready here")
 	assert.Contains(t, output, "cloneset keeps --registry=registry.example")
@@ -84,7 +84,7 @@ func TestARunThatIsCutOffIsKnown(t *testing.T) {
 	assert.Contains(t, output, "its takeover from OpenKruise was interrupted; last step: install\n")
 	catalog.Registry = ""
 	t.Cleanup(func() { catalog.Registry = "release.example" })
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--settle=0", "--timeout=20s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--settle=0")
 	assert.Equal(t, cli.Misused, code)
 	assert.Contains(t, output, "error: spread: this command was built from source and has no default registry")
 	assert.NotContains(t, output, "done", "nothing is begun that the next feature ends")
@@ -94,7 +94,7 @@ func TestARunThatIsCutOffIsKnown(t *testing.T) {
 		assert.Contains(t, output, "without the operator, its kinds have no controller. To give it back and remove the operator: flotilla takeover cloneset --undo\n")
 	}
 
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 	eventually(t, func() error { return touch(t, old, pods, "web-2f49m") })
 	require.NoError(t, old.Pass(t.Context()))
@@ -144,7 +144,7 @@ func withoutOpenKruise(t *testing.T) {
 	}
 	err := client.Resource(definitions).Delete(ctx, "clonesets.apps.kruise.io", metav1.DeleteOptions{})
 	assert.True(t, err == nil || apierrors.IsNotFound(err), err)
-	require.NoError(t, apply.Await(ctx, time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	require.NoError(t, apply.Await(ctx, 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		_, err := client.Resource(definitions).Get(ctx, "clonesets.apps.kruise.io", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), "the CRD is still there", nil
 	}))

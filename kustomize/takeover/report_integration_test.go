@@ -24,7 +24,7 @@ func reportOf(t *testing.T, args ...string) (report *cli.Report, results map[str
 		streams.Out = &out
 		return takeover.NewCommand(flags, streams)
 	}
-	args = append([]string{"takeover", "spread", "--wait=false", "--settle=0", "--timeout=1m", "--output=json"}, args...)
+	args = append([]string{"takeover", "spread", "--wait=false", "--settle=0", "--timeout=10m", "--output=json"}, args...)
 	lines, code := clitest.Commands{command}.Call(t, clitest.Administrator, args...)
 	report, results, actions = &cli.Report{}, map[string]string{}, map[string]cli.Action{}
 	require.NoError(t, json.Unmarshal(out.Bytes(), report), "%s%s", out.String(), lines)

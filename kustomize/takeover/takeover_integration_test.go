@@ -42,7 +42,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	require.NoError(t, touch(t, old, pods, "web-2f49m"), "the old manager still works")
 	before = everything(t)
 
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "4 pods: no changes and no restarts\n")
 	assert.Contains(t, output, "cloneset: to go back while OpenKruise is installed: flotilla takeover cloneset --undo\n")
@@ -84,13 +84,13 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(touchStatus(t, old, sets, "subset")), "the status of any CloneSet is Flotilla's")
 	require.NoError(t, client.Resource(sets).Namespace("default").Delete(t.Context(), "subset", metav1.DeleteOptions{}))
 
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--wait=false", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, "again: %s", output)
 	assert.Equal(t, "cloneset-webhook", converterOf(t))
 
 	withoutWebhooks(t)
 	writeAsFlotilla(t, converter)
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "--undo", "--wait=false", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "cloneset: clonesets.apps.kruise.io stored as v1alpha1: 2 objects migrated")
 	assert.Equal(t, []string{"v1alpha1"}, storedVersions(t))
@@ -131,7 +131,7 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	t.Cleanup(func() {
 		assert.NoError(t, configMaps.Namespace("kruise-system").Delete(context.Background(), "kruise-configuration", metav1.DeleteOptions{}))
 	})
-	output, code := call(t, clitest.Administrator, "takeover", "spread", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code := call(t, clitest.Administrator, "takeover", "spread", "--wait=false", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=false"}, argumentsOfManager(t))
 	crd, err := client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
@@ -149,7 +149,7 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "spread was taken over from OpenKruise: with --only-namespace default, its kinds have no controller in the other namespaces")
 
-	output, code = call(t, clitest.Administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, []string{"--v=4", "--feature-gates=ImagePullJobGate=true,WorkloadSpread=true"}, argumentsOfManager(t))
 }
@@ -157,7 +157,7 @@ func TestGatesAreTurnedOffAndOn(t *testing.T) {
 // withoutSpreads deletes the CRD of WorkloadSpreads; the policy against that may have just gone.
 func withoutSpreads(t *testing.T) {
 	t.Helper()
-	assert.NoError(t, apply.Await(context.Background(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	assert.NoError(t, apply.Await(context.Background(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		err := clitest.Objects(t).Resource(definitions).Delete(ctx, "workloadspreads.apps.kruise.io", metav1.DeleteOptions{})
 		return err == nil || apierrors.IsNotFound(err), fmt.Sprint(err), nil
 	}))
@@ -180,13 +180,13 @@ func TestAPodThatChangesHoldsUpNoOtherFeature(t *testing.T) {
 		assert.NoError(t, err)
 	}
 
-	output, code := commands().CallWatched(t, clitest.Administrator, write, "takeover", "cloneset", "spread", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code := commands().CallWatched(t, clitest.Administrator, write, "takeover", "cloneset", "spread", "--wait=false", "--settle=0", "--timeout=10m")
 
 	assert.Equal(t, cli.NotSo, code, output)
 	assert.Contains(t, output, "4 pods; these changed while the command ran:\n  default/web-2f49m was written by autoscaler\n")
 	assert.Contains(t, output, "spread: to go back while OpenKruise is installed: flotilla takeover spread --undo\n4 pods: no changes and no restarts\n")
 	assert.Contains(t, output, "error: pods changed while the command ran (1 changes, listed above); check who changed them\n")
-	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=30s")
+	output, code = call(t, clitest.Administrator, "takeover", "cloneset", "spread", "--undo", "--wait=false", "--settle=0", "--timeout=10m")
 	require.Equal(t, cli.Done, code, output)
 }
 

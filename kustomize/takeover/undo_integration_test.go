@@ -90,7 +90,7 @@ func TestEachFeatureComesBack(t *testing.T) {
 			}
 			eventually(t, asked)
 
-			output, code := call(t, clitest.Administrator, "takeover", c.feature, "--wait=false", "--settle=0", "--timeout=1m")
+			output, code := call(t, clitest.Administrator, "takeover", c.feature, "--wait=false", "--settle=0", "--timeout=10m")
 			require.Equal(t, cli.Done, code, output)
 			withoutWebhooksOf(t, c.feature, kind)
 			taken := kind.definition(t)
@@ -100,10 +100,10 @@ func TestEachFeatureComesBack(t *testing.T) {
 			hooks.Store(0)
 			later := create("later")
 			assert.Zero(t, hooks.Load(), "OpenKruise's webhook is not asked")
-			output, code = call(t, clitest.Administrator, "takeover", c.feature, "--wait=false", "--settle=0", "--timeout=1m")
+			output, code = call(t, clitest.Administrator, "takeover", c.feature, "--wait=false", "--settle=0", "--timeout=10m")
 			require.Equal(t, cli.Done, code, "again: %s", output)
 
-			output, code = call(t, clitest.Administrator, "takeover", c.feature, "--undo", "--wait=false", "--settle=0", "--timeout=1m")
+			output, code = call(t, clitest.Administrator, "takeover", c.feature, "--undo", "--wait=false", "--settle=0", "--timeout=10m")
 
 			require.Equal(t, cli.Done, code, output)
 			after := whole(t)

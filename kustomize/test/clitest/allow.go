@@ -52,7 +52,7 @@ func AllowNobody(t *testing.T, resources map[string][]string) {
 	flags.KubeConfig = &Nobody
 	cluster, err := apply.Connect(flags)
 	require.NoError(t, err)
-	require.NoError(t, apply.Await(t.Context(), time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
 		err := cluster.Has(ctx, wanted...)
 		if err != nil {
 			return false, err.Error(), nil //nolint:nilerr // what it waits for

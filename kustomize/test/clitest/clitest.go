@@ -24,7 +24,7 @@ import (
 const assets = "KUBEBUILDER_ASSETS"
 
 // startTimeout is long enough for a machine that builds and tests something else.
-const startTimeout = 2 * time.Minute
+const startTimeout = 5 * time.Minute
 
 // Administrator is the kubeconfig of an administrator; empty without an API server.
 var Administrator string //nolint:gochecknoglobals // set for all tests of a package
