@@ -72,6 +72,7 @@ func TestALostPermissionStopsNothingElse(t *testing.T) {
 				told := lacks(t, f[feature])
 				return story.Want(slices.Contains(told, mine[0]), "the metrics tell of %v", told)
 			})
+			f.stop(t, feature)
 			require.NoError(t, os.Truncate(f[feature].Log, 0)) // it was made to fail
 		})
 	}
