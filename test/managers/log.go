@@ -3,6 +3,7 @@ package managers
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,32 @@ func (m *Manager) Errors() (map[string]int, error) {
 		return nil, fmt.Errorf("read the log of %s: %w", m.Feature, err)
 	}
 	return errorsIn(string(text)), nil
+}
+
+// Working reports whether controllers have begun and their caches are filled: each one that has a source has workers, too.
+func (m *Manager) Working() (bool, error) {
+	text, err := os.ReadFile(m.Log)
+	if err != nil {
+		return false, fmt.Errorf("read the log of %s: %w", m.Feature, err)
+	}
+	return working(string(text)), nil
+}
+
+func working(log string) bool {
+	begun, works := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(log) {
+		var entry struct{ Msg, Controller string }
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		switch entry.Msg {
+		case "Starting EventSource":
+			begun[entry.Controller] = true
+		case "Starting workers":
+			works[entry.Controller] = true
+		}
+	}
+	return len(begun) > 0 && maps.Equal(begun, works)
 }
 
 // lastLines is the end of the log.

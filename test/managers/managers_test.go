@@ -40,3 +40,15 @@ func TestErrorsAreCountedByOrigin(t *testing.T) {
 panic: oops
 `))
 }
+
+func TestControllersWorkOnceTheirCachesAreFilled(t *testing.T) {
+	const (
+		begins = `{"msg":"Starting EventSource","controller":"cloneset"}` + "\n"
+		other  = `{"msg":"Starting EventSource","controller":"imagepulljob"}` + "\n"
+		works  = `{"msg":"Starting workers","controller":"cloneset"}` + "\n"
+	)
+	assert.False(t, working("panic: oops\n"), "none has begun")
+	assert.False(t, working(begins))
+	assert.True(t, working(begins+works))
+	assert.False(t, working(begins+other+works))
+}
