@@ -69,7 +69,7 @@ func (r room) create(pod *corev1.Pod) *corev1.Pod {
 // version seen until then.
 func (r room) until(name string, satisfied func(*corev1.Pod) bool, since ...*corev1.Pod) (*corev1.Pod, []corev1.Pod) {
 	r.Helper()
-	ctx, stop := context.WithTimeout(r.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(r.Context(), 2*time.Minute)
 	defer stop()
 	one := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 	for _, version := range since { // so that no state after it is missed
