@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,14 +67,11 @@ type ReportedStep struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Reporting runs a command that changes a cluster. With -o json its lines go to standard error, and its report goes to standard
-// output, however it ends.
+// Reporting runs a command that changes a cluster. With an output format its lines go to standard error, and its report goes to
+// standard output, however it ends.
 func Reporting(
-	ctx context.Context, streams genericiooptions.IOStreams, output string, report *Report, run func(genericiooptions.IOStreams, *Report) error,
+	ctx context.Context, streams genericiooptions.IOStreams, output Output, report *Report, run func(genericiooptions.IOStreams, *Report) error,
 ) error {
-	if err := CheckOutput(output); err != nil {
-		return err
-	}
 	if output == "" {
 		return run(streams, nil)
 	}
@@ -86,7 +80,7 @@ func Reporting(
 	lines.Out = streams.ErrOut
 	err := interrupted(ctx, run(lines, report))
 	report.end(err)
-	if wrong := report.write(streams.Out); wrong != nil && err == nil {
+	if wrong := output.Print(streams.Out, report); wrong != nil && err == nil {
 		return wrong
 	}
 	return err
@@ -100,15 +94,6 @@ func (r *Report) end(err error) {
 	if err != nil {
 		r.Error = Explain(err)
 	}
-}
-
-func (r *Report) write(out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
 }
 
 // Object adds that something was done to an object, with the lines that explain it.

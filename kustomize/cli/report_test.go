@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -35,7 +37,7 @@ func TestAReportHasTheVerdict(t *testing.T) {
 			var out, lines bytes.Buffer
 			streams := genericiooptions.IOStreams{Out: &out, ErrOut: &lines}
 
-			err := cli.Reporting(c.ctx, streams, "json", &cli.Report{Command: "try", DryRun: true}, func(streams genericiooptions.IOStreams, r *cli.Report) error {
+			err := cli.Reporting(c.ctx, streams, cli.JSON, &cli.Report{Command: "try", DryRun: true}, func(streams genericiooptions.IOStreams, r *cli.Report) error {
 				fmt.Fprint(streams.Out, "progress")
 				r.Step("web", "begin", "", nil)
 				r.Step("web", "end", "", c.err)
@@ -67,7 +69,40 @@ func TestWithoutOutputThereIsNoReport(t *testing.T) {
 		return nil
 	}))
 	assert.Equal(t, "progress", out.String())
-	assert.Equal(t, cli.Misused, cli.CodeOf(cli.Reporting(t.Context(), genericiooptions.IOStreams{}, "xml", &cli.Report{}, nil)))
+}
+
+// A report has the same fields and values in each format.
+func TestReportsAreJSONOrYAML(t *testing.T) {
+	printed := map[cli.Output]string{}
+	for _, output := range []cli.Output{cli.JSON, cli.YAML} {
+		var out bytes.Buffer
+		streams := genericiooptions.IOStreams{Out: &out, ErrOut: io.Discard}
+		require.NoError(t, cli.Reporting(t.Context(), streams, output, &cli.Report{Command: "try"}, func(_ genericiooptions.IOStreams, r *cli.Report) error {
+			r.Add(cli.ReportedObject{APIVersion: "v1", Kind: "Node", Name: "1", Action: cli.Configured, Message: "a <b>\nc: d"})
+			return nil
+		}))
+		printed[output] = out.String()
+	}
+	assert.YAMLEq(t, printed[cli.JSON], printed[cli.YAML])
+	assert.Contains(t, printed[cli.YAML], "objects:\n- action: configured\n  apiVersion: v1\n")
+	assert.Contains(t, printed[cli.YAML], "warnings: []\n", "a list without members is a list")
+}
+
+// The flag refuses a format that does not exist, with the formats that do.
+func TestOutputIsAKnownFormat(t *testing.T) {
+	for text, want := range map[string]cli.Output{"": "", "json": cli.JSON, "yaml": cli.YAML} {
+		var output cli.Output
+		set := pflag.NewFlagSet("try", pflag.ContinueOnError)
+		output.AddTo(set)
+		require.NoError(t, set.Parse([]string{"-o", text}))
+		assert.Equal(t, want, output)
+	}
+	var output cli.Output
+	set := pflag.NewFlagSet("try", pflag.ContinueOnError)
+	output.AddTo(set)
+	err := set.Parse([]string{"--output=JSON"})
+	require.ErrorContains(t, err, `invalid argument "JSON" for "-o, --output" flag: use json or yaml, or omit it for text`)
+	assert.Equal(t, cli.Misused, cli.CodeOf(err))
 }
 
 // A command that reaches an object twice tells what became of it in the whole.

@@ -30,10 +30,11 @@ const pageSize = 500
 
 // flagsOf are the flags of the command that are not the drain's own.
 type flagsOf struct {
-	timeout                      time.Duration
-	output, podSelector, several string
-	daemonSetsStay               bool
-	skipAfter                    int
+	timeout              time.Duration
+	podSelector, several string
+	output               cli.Output
+	daemonSetsStay       bool
+	skipAfter            int
 }
 
 // NewCommand returns flotilla drain.
@@ -105,7 +106,7 @@ func (g *flagsOf) addTo(command *cobra.Command, d *drain) {
 		"do not wait for pods whose deletion is older than this many seconds, as on a node that is down; 0 means wait for all")
 	set.Int64Var(&d.chunk, "chunk-size", pageSize, "how many pods one request lists; 0 means all")
 	set.StringVarP(&g.several, "selector", "l", "", "rejected: the command drains one node, so that the capacity of the others is known")
-	cli.AddOutput(set, &g.output)
+	g.output.AddTo(set)
 }
 
 // check refuses flags that make no sense, and gives the drain what they say.

@@ -268,7 +268,7 @@ func TestTheFlagsOfKubectlDrain(t *testing.T) {
 		"--pod-selector=a in b":             "--pod-selector: ",
 		"--chunk-size=-1":                   "--chunk-size -1 is negative",
 		"--skip-wait-for-delete-timeout=-1": "--skip-wait-for-delete-timeout -1 is negative",
-		"--output=xml":                      `unsupported -o "xml"`,
+		"--output=xml":                      `invalid argument "xml" for "-o, --output" flag: use json or yaml, or omit it for text`,
 	} {
 		t.Run(argument, func(t *testing.T) {
 			command := NewCommand(nil, genericiooptions.IOStreams{})

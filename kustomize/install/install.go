@@ -36,7 +36,7 @@ const (
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	i := installer{streams: streams}
 	var choices Choices
-	var output string
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
@@ -94,7 +94,7 @@ The command refuses to run if OpenKruise manages the kinds (use "flotilla takeov
 	set.BoolVar(&i.wait, "wait", true, "wait until the operators are ready")
 	set.DurationVar(&i.timeout, "timeout", patience, "time limit of each stage")
 	set.Lookup("dry-run").NoOptDefVal = dryRunServer
-	cli.AddOutput(set, &output)
+	output.AddTo(set)
 	return command
 }
 

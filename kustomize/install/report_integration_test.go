@@ -94,6 +94,6 @@ func TestReportsOfInstallAndUninstall(t *testing.T) {
 		assert.Contains(t, report.Left, "CustomResourceDefinition clonesets.apps.kruise.io")
 	}
 
-	_, code = call(t, clitest.Administrator, "install", "cloneset", "--dry-run=client", "--output=json")
+	_, code = call(t, clitest.Administrator, "install", "cloneset", "--dry-run=client", "--output=yaml")
 	assert.Equal(t, cli.Misused, code)
 }

@@ -23,7 +23,7 @@ import (
 // NewUninstallCommand returns "flotilla uninstall".
 func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	u := uninstaller{streams: streams}
-	var output string
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "uninstall FEATURE...",
 		Short: "Remove operators; workloads and their pods stay",
@@ -61,7 +61,7 @@ func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams gener
 	set.BoolVar(&u.yes, "yes", false, "confirm --delete-crds")
 	set.BoolVar(&u.dryRun, "dry-run", false, "show the objects that would be deleted without deleting them")
 	set.DurationVar(&u.timeout, "timeout", patience, "time limit of the deletion of the CRDs")
-	cli.AddOutput(set, &output)
+	output.AddTo(set)
 	return command
 }
 

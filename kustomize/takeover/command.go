@@ -28,7 +28,7 @@ const (
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	t := takeover{streams: streams, flags: flags, clock: clock.RealClock{}}
 	var choices install.Choices
-	var output string
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "takeover FEATURE... | --finish [FEATURE...]",
 		Short: "Move kinds from OpenKruise to Flotilla, and back",
@@ -96,7 +96,7 @@ its author, continues, and ends with exit code 3.
 	set.StringVar(&t.old.Namespace, "from-namespace", openkruise.Default().Namespace, "namespace of OpenKruise's manager")
 	set.StringVar(&t.old.Account, "from-account", openkruise.Default().Account, "ServiceAccount of OpenKruise's manager")
 	choices.AddTo(set)
-	cli.AddOutput(set, &output)
+	output.AddTo(set)
 	set.BoolVar(&t.wait, "wait", true, "wait until the operators are ready")
 	set.DurationVar(&t.timeout, "timeout", patience, "time limit of each step")
 	set.DurationVar(&t.settle, "settle", settle, "time before pods are compared, and for API servers to use another storage version")

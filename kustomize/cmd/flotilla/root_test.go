@@ -129,8 +129,13 @@ func TestVersion(t *testing.T) {
 	asJSON, code := call(t, "flotilla", "version", "-o", "json")
 	assert.Equal(t, cli.Done, code)
 	assert.JSONEq(t, `{"version": "`+strings.TrimSpace(stdout)+`"}`, asJSON)
-	_, code = call(t, "flotilla", "version", "-o", "yaml")
+	asYAML, code := call(t, "flotilla", "version", "-o", "yaml")
+	assert.Equal(t, cli.Done, code)
+	assert.YAMLEq(t, asJSON, asYAML)
+	assert.NotContains(t, asYAML, "{")
+	refused, code := call(t, "flotilla", "version", "-o", "xml")
 	assert.Equal(t, cli.Misused, code)
+	assert.Equal(t, `error: invalid argument "xml" for "-o, --output" flag: use json or yaml, or omit it for text; see flotilla version --help`+"\n", refused)
 }
 
 func TestCompletion(t *testing.T) {

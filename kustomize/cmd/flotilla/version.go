@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 
@@ -17,23 +16,20 @@ var release string //nolint:gochecknoglobals // the linker sets it
 
 // version prints the version of this build.
 func version(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	var output string
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this command",
 		Args:  cli.Arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			if err := cli.CheckOutput(output); err != nil {
-				return err
-			}
 			if output == "" {
 				fmt.Fprintln(streams.Out, buildVersion())
 				return nil
 			}
-			return json.NewEncoder(streams.Out).Encode(map[string]string{"version": buildVersion()})
+			return output.Print(streams.Out, map[string]string{"version": buildVersion()})
 		},
 	}
-	cli.AddOutput(command.Flags(), &output)
+	output.AddTo(command.Flags())
 	return command
 }
 
