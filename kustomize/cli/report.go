@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -67,18 +68,21 @@ type ReportedStep struct {
 	Message string `json:"message,omitempty"`
 }
 
+// change changes the cluster that flags name. It writes lines to streams, and adds what it did to a report.
+type change = func(genericclioptions.RESTClientGetter, genericiooptions.IOStreams, *Report) error
+
 // Reporting runs a command that changes a cluster. With an output format its lines go to standard error, and its report goes to
-// standard output, however it ends.
+// standard output, however it ends. Warnings of the API server go to standard error and to the report.
 func Reporting(
-	ctx context.Context, streams genericiooptions.IOStreams, output Output, report *Report, run func(genericiooptions.IOStreams, *Report) error,
+	ctx context.Context, flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, output Output, report *Report, run change,
 ) error {
 	if output == "" {
-		return run(streams, nil)
+		return run(warned{flags, &warnings{out: streams.ErrOut}}, streams, nil)
 	}
 	report.Objects, report.Steps, report.Warnings, report.Left = []ReportedObject{}, []ReportedStep{}, []string{}, []string{}
 	lines := streams
 	lines.Out = streams.ErrOut
-	err := interrupted(ctx, run(lines, report))
+	err := interrupted(ctx, run(warned{flags, &warnings{out: streams.ErrOut, report: report}}, lines, report))
 	report.end(err)
 	if wrong := output.Print(streams.Out, report); wrong != nil && err == nil {
 		return wrong

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
@@ -37,7 +38,7 @@ func TestAReportHasTheVerdict(t *testing.T) {
 			var out, lines bytes.Buffer
 			streams := genericiooptions.IOStreams{Out: &out, ErrOut: &lines}
 
-			err := cli.Reporting(c.ctx, streams, cli.JSON, &cli.Report{Command: "try", DryRun: true}, func(streams genericiooptions.IOStreams, r *cli.Report) error {
+			err := cli.Reporting(c.ctx, nil, streams, cli.JSON, &cli.Report{Command: "try", DryRun: true}, func(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, r *cli.Report) error {
 				fmt.Fprint(streams.Out, "progress")
 				r.Step("web", "begin", "", nil)
 				r.Step("web", "end", "", c.err)
@@ -62,7 +63,7 @@ func TestAReportHasTheVerdict(t *testing.T) {
 
 func TestWithoutOutputThereIsNoReport(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, cli.Reporting(t.Context(), genericiooptions.IOStreams{Out: &out}, "", &cli.Report{}, func(streams genericiooptions.IOStreams, r *cli.Report) error {
+	require.NoError(t, cli.Reporting(t.Context(), nil, genericiooptions.IOStreams{Out: &out}, "", &cli.Report{}, func(_ genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, r *cli.Report) error {
 		r.Warn("nobody reads it")
 		r.Add(cli.ReportedObject{})
 		fmt.Fprint(streams.Out, "progress")
@@ -77,7 +78,7 @@ func TestReportsAreJSONOrYAML(t *testing.T) {
 	for _, output := range []cli.Output{cli.JSON, cli.YAML} {
 		var out bytes.Buffer
 		streams := genericiooptions.IOStreams{Out: &out, ErrOut: io.Discard}
-		require.NoError(t, cli.Reporting(t.Context(), streams, output, &cli.Report{Command: "try"}, func(_ genericiooptions.IOStreams, r *cli.Report) error {
+		require.NoError(t, cli.Reporting(t.Context(), nil, streams, output, &cli.Report{Command: "try"}, func(_ genericclioptions.RESTClientGetter, _ genericiooptions.IOStreams, r *cli.Report) error {
 			r.Add(cli.ReportedObject{APIVersion: "v1", Kind: "Node", Name: "1", Action: cli.Configured, Message: "a <b>\nc: d"})
 			return nil
 		}))

@@ -73,7 +73,9 @@ Their protection of deletions needs feature gate PodUnavailableBudgetDeleteGate 
 			}
 			d.node = args[0]
 			report := &cli.Report{Command: "drain", DryRun: d.dryRun != dryRunNone}
-			return cli.Reporting(command.Context(), streams, given.output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+			return cli.Reporting(command.Context(), flags, streams, given.output, report, func(
+				flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, report *cli.Report,
+			) error {
 				d.streams, d.report = streams, report
 				client, err := workload.Connect(flags)
 				if err != nil {

@@ -34,7 +34,7 @@ const (
 
 // NewCommand returns "flotilla install".
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	i := installer{streams: streams}
+	var i installer
 	var choices Choices
 	var output cli.Output
 	command := &cobra.Command{
@@ -76,7 +76,9 @@ The command refuses to run if OpenKruise manages the kinds (use "flotilla takeov
 				return cli.MisuseErrorf("--output cannot be used with --dry-run=client, which prints manifests: use --dry-run=server")
 			}
 			report := &cli.Report{Command: "install", DryRun: i.diff || i.dryRun != dryRunNone}
-			return cli.Reporting(command.Context(), streams, output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+			return cli.Reporting(command.Context(), flags, streams, output, report, func(
+				flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, report *cli.Report,
+			) error {
 				i.streams, i.report = streams, report
 				return i.run(command.Context(), flags, features)
 			})

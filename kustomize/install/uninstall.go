@@ -22,7 +22,7 @@ import (
 
 // NewUninstallCommand returns "flotilla uninstall".
 func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	u := uninstaller{streams: streams}
+	var u uninstaller
 	var output cli.Output
 	command := &cobra.Command{
 		Use:   "uninstall FEATURE...",
@@ -43,7 +43,9 @@ func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams gener
 				return cli.MisuseErrorf("--yes can only be used with --delete-crds")
 			}
 			report := &cli.Report{Command: "uninstall", DryRun: u.dryRun}
-			return cli.Reporting(command.Context(), streams, output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
+			return cli.Reporting(command.Context(), flags, streams, output, report, func(
+				flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, report *cli.Report,
+			) error {
 				u.streams, u.report = streams, report
 				cluster, err := apply.Connect(flags)
 				if err != nil {

@@ -26,7 +26,7 @@ const (
 
 // NewCommand returns "flotilla takeover".
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	t := takeover{streams: streams, flags: flags, clock: clock.RealClock{}}
+	t := takeover{clock: clock.RealClock{}}
 	var choices install.Choices
 	var output cli.Output
 	command := &cobra.Command{
@@ -82,8 +82,10 @@ its author, continues, and ends with exit code 3.
 			}
 			t.namesManager = command.Flags().Changed("from-namespace") || command.Flags().Changed("from-account")
 			report := &cli.Report{Command: "takeover", DryRun: t.dryRun}
-			return cli.Reporting(command.Context(), streams, output, report, func(streams genericiooptions.IOStreams, report *cli.Report) error {
-				t.streams, t.report = streams, report
+			return cli.Reporting(command.Context(), flags, streams, output, report, func(
+				flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams, report *cli.Report,
+			) error {
+				t.flags, t.streams, t.report = flags, streams, report
 				return t.run(command.Context(), features)
 			})
 		},

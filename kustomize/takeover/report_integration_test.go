@@ -3,6 +3,8 @@ package takeover_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -51,8 +53,12 @@ func TestReportsOfTakeovers(t *testing.T) {
 	assert.Contains(t, report.Warnings, "spread: OpenKruise's manager tries these writes again and logs each rejection")
 	assert.Empty(t, actions)
 
-	report, results, actions = reportOf(t)
+	patch := filepath.Join(t.TempDir(), "patch.yaml")
+	require.NoError(t, os.WriteFile(patch, []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "spread-manager",
+		"namespace": "flotilla-system"}, "spec": {"template": {"spec": {"nodeSelector": {"beta.kubernetes.io/os": "linux"}}}}}`), 0o600))
+	report, results, actions = reportOf(t, "--patch", patch)
 	assert.Equal(t, "done", report.Verdict, report.Error)
+	assert.Contains(t, report.Warnings, `spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`)
 	for _, step := range []string{"start the operator", "reject writes of the old manager", "turn its feature gates off", "install"} {
 		assert.Equal(t, "done", results[step], step)
 	}
