@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
 // Report is what a command did to a cluster, for programs. A nil Report takes everything and keeps nothing.
@@ -106,6 +108,22 @@ func (r *Report) Object(feature string, action Action, object *unstructured.Unst
 		Feature: feature, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
 		Action: action, Message: message,
 	})
+}
+
+// Applied adds what an apply did to an object, and returns it. Before and after are the stored objects: before is nil for an object
+// that did not exist, and an error means that the object was refused.
+func (r *Report) Applied(feature string, object, before, after *unstructured.Unstructured, err error) Action {
+	action, message := Unchanged, ""
+	switch {
+	case err != nil:
+		action, message = Refused, err.Error()
+	case before == nil:
+		action = Created
+	case len(apply.Diff(before, after)) > 0:
+		action = Configured
+	}
+	r.Object(feature, action, object, message)
+	return action
 }
 
 // Add adds that something was done to an object. An object is in a report once: that it was not changed again hides nothing,

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -104,6 +105,33 @@ func TestOutputIsAKnownFormat(t *testing.T) {
 	err := set.Parse([]string{"--output=JSON"})
 	require.ErrorContains(t, err, `invalid argument "JSON" for "-o, --output" flag: use json or yaml, or omit it for text`)
 	assert.Equal(t, cli.Misused, cli.CodeOf(err))
+}
+
+// What an apply did follows from the stored objects before and after it.
+func TestAppliedObjectsAreReported(t *testing.T) {
+	stored := func(version, value string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "resourceVersion": version}, "data": map[string]any{"key": value},
+		}}
+	}
+	for name, c := range map[string]struct {
+		before, after *unstructured.Unstructured
+		err           error
+		want          cli.Action
+		message       string
+	}{
+		"new":     {nil, stored("1", "x"), nil, cli.Created, ""},
+		"other":   {stored("1", "x"), stored("2", "y"), nil, cli.Configured, ""},
+		"same":    {stored("1", "x"), stored("2", "x"), nil, cli.Unchanged, ""},
+		"refused": {stored("1", "x"), nil, errors.New("a policy refuses"), cli.Refused, "a policy refuses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, none := &cli.Report{}, (*cli.Report)(nil)
+			assert.Equal(t, c.want, report.Applied("web", stored("", "z"), c.before, c.after, c.err))
+			assert.Equal(t, []cli.ReportedObject{{Feature: "web", APIVersion: "v1", Kind: "ConfigMap", Name: "a", Action: c.want, Message: c.message}}, report.Objects)
+			assert.Equal(t, c.want, none.Applied("web", stored("", "z"), c.before, c.after, c.err), "also without a report")
+		})
+	}
 }
 
 // A command that reaches an object twice tells what became of it in the whole.

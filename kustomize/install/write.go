@@ -30,30 +30,28 @@ func (i *installer) write(ctx context.Context, cluster *apply.Cluster, part stri
 			next = apply.TakenOver(before, object)
 		}
 		after, err := cluster.Apply(ctx, next, apply.Options{Force: i.force, DryRun: i.dryRun == dryRunServer})
+		action := i.report.Applied(featureOf(part), object, before, after, err)
 		if err != nil {
-			i.did(part, cli.Refused, object, err.Error())
 			return changed, err
 		}
-		switch {
-		case before == nil:
+		if action != cli.Unchanged {
 			changed++
-			i.did(part, cli.Created, object, "")
-		case len(apply.Diff(before, after)) > 0:
-			changed++
-			i.did(part, cli.Configured, object, "")
-		default:
-			i.did(part, cli.Unchanged, object, "")
 		}
 	}
 	return changed, nil
 }
 
-// did reports what was done to an object of a part. The namespace belongs to no feature.
+// did reports what was done to an object of a part.
 func (i *installer) did(part string, action cli.Action, object *unstructured.Unstructured, why string) {
+	i.report.Object(featureOf(part), action, object, why)
+}
+
+// featureOf returns the feature of a part. The namespace belongs to none.
+func featureOf(part string) string {
 	if part == Namespace {
-		part = ""
+		return ""
 	}
-	i.report.Object(part, action, object, why)
+	return part
 }
 
 func result(changed, all int, dryRun string) string {

@@ -300,18 +300,8 @@ func (h *handover) apply(ctx context.Context, object *unstructured.Unstructured)
 		return err
 	}
 	after, err := h.cluster.Apply(ctx, object, apply.Options{Force: true})
-	switch {
-	case err != nil:
-		h.report.Object(h.feature(), cli.Refused, object, err.Error())
-		return err
-	case live == nil:
-		h.report.Object(h.feature(), cli.Created, object, "")
-	case len(apply.Diff(live, after)) > 0:
-		h.report.Object(h.feature(), cli.Configured, object, "")
-	default:
-		h.report.Object(h.feature(), cli.Unchanged, object, "")
-	}
-	return nil
+	h.report.Applied(h.feature(), object, live, after, err)
+	return err
 }
 
 func (h *handover) delete(ctx context.Context, object *unstructured.Unstructured) error {
