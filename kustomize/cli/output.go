@@ -58,16 +58,3 @@ func (o Output) Print(out io.Writer, value any) error {
 	}
 	return nil
 }
-
-// AddOutput adds the flag of a command that prints JSON only.
-func AddOutput(set *pflag.FlagSet, output *string) {
-	set.StringVarP(output, "output", "o", "", "output format: json, or omit it for text")
-}
-
-// CheckOutput refuses the formats that a command with AddOutput does not have.
-func CheckOutput(output string) error {
-	if output != "" && output != string(JSON) {
-		return MisuseErrorf("unsupported -o %q: use json or omit it", output)
-	}
-	return nil
-}

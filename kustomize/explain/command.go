@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -17,7 +16,7 @@ import (
 
 // NewCommand returns flotilla explain.
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	var output string
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "explain KIND/NAME",
 		Short: "Show why a workload waits, and how to fix it",
@@ -26,9 +25,6 @@ conditions, pods and events, and from quotas, budgets and nodes. The command onl
 		Args:              cli.Arguments(workload.Arguments),
 		ValidArgsFunction: workload.Complete(flags),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := cli.CheckOutput(output); err != nil {
-				return err
-			}
 			named, err := workload.Parse(args)
 			if err != nil {
 				return err
@@ -44,18 +40,13 @@ conditions, pods and events, and from quotas, budgets and nodes. The command onl
 			return write(streams.Out, Explain(world), output)
 		},
 	}
-	cli.AddOutput(command.Flags(), &output)
+	output.AddTo(command.Flags())
 	return command
 }
 
-func write(out io.Writer, e Explanation, output string) error {
-	if output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(e); err != nil {
-			return fmt.Errorf("print JSON: %w", err)
-		}
-		return nil
+func write(out io.Writer, e Explanation, output cli.Output) error {
+	if output != "" {
+		return output.Print(out, e)
 	}
 	fmt.Fprintf(out, "%s %s in namespace %s is %s: %s\n", e.Kind, e.Name, e.Namespace, e.Phase, sentence(e.Message))
 	for _, f := range e.Findings {

@@ -39,7 +39,7 @@ func isFault(finding Finding) bool { return !finding.Note }
 
 // NewDoctorCommand returns "flotilla doctor".
 func NewDoctorCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
-	var output string
+	var output cli.Output
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find faults of the installation",
@@ -48,9 +48,6 @@ versions, and kinds that another controller also manages. Webhooks are called wi
 code is 3 if there is a fault. A note is no fault.`,
 		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := cli.CheckOutput(output); err != nil {
-				return err
-			}
 			cluster, err := apply.Connect(flags)
 			if err != nil {
 				return err
@@ -68,7 +65,7 @@ code is 3 if there is a fault. A note is no fault.`,
 			return nil
 		},
 	}
-	cli.AddOutput(command.Flags(), &output)
+	output.AddTo(command.Flags())
 	return command
 }
 

@@ -3,7 +3,6 @@ package health
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -27,7 +26,7 @@ func NewStatusCommand(flags genericclioptions.RESTClientGetter, streams generici
 		Use:   "status",
 		Short: "Show which operators are installed, healthy and out of date",
 		Long:  "Show which operators are installed, healthy and out of date. The exit code is 3 if an installed operator is unhealthy.",
-	}, flags, func(output string, reports []*Report) error {
+	}, flags, func(output cli.Output, reports []*Report) error {
 		if err := write(streams.Out, output, reports, table); err != nil {
 			return err
 		}
@@ -36,13 +35,10 @@ func NewStatusCommand(flags genericclioptions.RESTClientGetter, streams generici
 }
 
 // reporter completes a command that reports about all features.
-func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, tell func(output string, reports []*Report) error) *cobra.Command {
-	var output string
+func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, tell func(output cli.Output, reports []*Report) error) *cobra.Command {
+	var output cli.Output
 	command.Args = cli.Arguments(cobra.NoArgs)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := cli.CheckOutput(output); err != nil {
-			return err
-		}
 		cluster, err := apply.Connect(flags)
 		if err != nil {
 			return err
@@ -60,22 +56,17 @@ func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, 
 		}
 		return tell(output, reports)
 	}
-	cli.AddOutput(command.Flags(), &output)
+	output.AddTo(command.Flags())
 	return command
 }
 
-// write prints values as JSON or by a function for people.
-func write[T any](out io.Writer, output string, values T, people func(io.Writer, T)) error {
+// write prints values for programs, or by a function for people.
+func write[T any](out io.Writer, output cli.Output, values T, people func(io.Writer, T)) error {
 	if output == "" {
 		people(out, values)
 		return nil
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(values); err != nil {
-		return fmt.Errorf("print JSON: %w", err)
-	}
-	return nil
+	return output.Print(out, values)
 }
 
 // lookIfAllowed reads the objects of OpenKruise in the cluster. A user who may not read them sees only the features that
@@ -172,7 +163,7 @@ func NewVersionsCommand(flags genericclioptions.RESTClientGetter, streams generi
 	return reporter(&cobra.Command{
 		Use:   "versions",
 		Short: "Show the versions of operators and of the kinds that the cluster serves",
-	}, flags, func(output string, reports []*Report) error {
+	}, flags, func(output cli.Output, reports []*Report) error {
 		var all []Versions
 		for _, report := range reports {
 			all = append(all, versionsOf(report))

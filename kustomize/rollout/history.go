@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -17,7 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// entry is one line of the history, and its form in the output of -o json.
+// entry is one line of the history, and its form in the output for programs.
 type entry struct {
 	Revision int64    `json:"revision"`
 	Name     string   `json:"name"`
@@ -30,15 +29,12 @@ type entry struct {
 
 func (c common) history() *cobra.Command {
 	var number int64
-	var output string
+	var output cli.Output
 	command := c.command("history", "List the revisions of a workload, or show one of them", `List the revisions of a workload with their pods, or show the pod template of one revision with --revision.
 
 CAUSE is annotation kubernetes.io/change-cause of the pod template. For a DaemonSet it is also the annotation that the object
 had when its template was changed.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
-			if err := cli.CheckOutput(output); err != nil {
-				return err
-			}
 			revisions, err := client.Revisions(ctx, s)
 			if err != nil {
 				return err
@@ -57,7 +53,7 @@ had when its template was changed.`,
 			return printHistory(c.streams.Out, entries(s, revisions, pods), output)
 		})
 	command.Flags().Int64Var(&number, "revision", 0, "number of the revision to show; 0 lists all")
-	cli.AddOutput(command.Flags(), &output)
+	output.AddTo(command.Flags())
 	return command
 }
 
@@ -82,9 +78,9 @@ func entries(s *workload.Set, revisions []*workload.Revision, pods []*corev1.Pod
 	return list
 }
 
-func printHistory(out io.Writer, list []entry, output string) error {
-	if output == "json" {
-		return printJSON(out, list)
+func printHistory(out io.Writer, list []entry, output cli.Output) error {
+	if output != "" {
+		return output.Print(out, list)
 	}
 	table := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tNAME\tROLE\tPODS\tIMAGES\tCAUSE")
@@ -95,23 +91,14 @@ func printHistory(out io.Writer, list []entry, output string) error {
 	return table.Flush()
 }
 
-func printTemplate(out io.Writer, r *workload.Revision, output string) error {
-	if output == "json" {
-		return printJSON(out, r.Template)
+func printTemplate(out io.Writer, r *workload.Revision, output cli.Output) error {
+	if output != "" {
+		return output.Print(out, r.Template)
 	}
 	text, err := yaml.Marshal(r.Template)
 	if err != nil {
 		return fmt.Errorf("print revision %s: %w", r.Name, err)
 	}
 	fmt.Fprintf(out, "# revision %d (%s)\n%s", r.Number, r.Name, text)
-	return nil
-}
-
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("print JSON: %w", err)
-	}
 	return nil
 }

@@ -17,16 +17,13 @@ import (
 func (c common) status() *cobra.Command {
 	var follow bool
 	var timeout time.Duration
-	var output string
+	var output cli.Output
 	command := c.command("status", "Wait until a rollout is complete", `Wait until a rollout has reached its partition, or all pods.
 
 The exit code is 0 if the rollout is complete, and 3 if it has failed or --timeout has passed. With --watch=false the command
 prints the state at once, with exit code 3 for a rollout that is incomplete.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
-			tell, err := teller(output, c.streams.Out)
-			if err != nil {
-				return err
-			}
+			tell := voice{out: c.streams.Out, output: output, last: new("")}
 			if !follow {
 				p := Judge(s)
 				return tell.end(p, answer(p))
@@ -35,7 +32,7 @@ prints the state at once, with exit code 3 for a rollout that is incomplete.`,
 		})
 	command.Flags().BoolVar(&follow, "watch", true, "wait for the end of the rollout; false prints the state at once")
 	command.Flags().DurationVar(&timeout, "timeout", 0, "time limit, such as 5m; 0 means no limit")
-	cli.AddOutput(command.Flags(), &output)
+	output.AddTo(command.Flags())
 	return command
 }
 
@@ -97,21 +94,14 @@ func ended(ctx context.Context, timeout time.Duration, p Progress) error {
 
 // voice prints the progress of a rollout.
 type voice struct {
-	out  io.Writer
-	json bool
-	last *string
-}
-
-func teller(output string, out io.Writer) (voice, error) {
-	if err := cli.CheckOutput(output); err != nil {
-		return voice{}, err
-	}
-	return voice{out: out, json: output == "json", last: new("")}, nil
+	out    io.Writer
+	output cli.Output
+	last   *string
 }
 
 // say prints a message that was not the last one.
 func (v voice) say(p Progress) {
-	if v.json || *v.last == p.Message {
+	if v.output != "" || *v.last == p.Message {
 		return
 	}
 	*v.last = p.Message
@@ -121,8 +111,8 @@ func (v voice) say(p Progress) {
 // end prints the last state, and returns the error that the command ends with. The text of an error is not printed twice.
 func (v voice) end(p Progress, err error) error {
 	switch {
-	case v.json:
-		if failed := printJSON(v.out, p); failed != nil {
+	case v.output != "":
+		if failed := v.output.Print(v.out, p); failed != nil {
 			return failed
 		}
 	case err == nil:

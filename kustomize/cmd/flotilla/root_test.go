@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -158,4 +159,21 @@ func TestCommandsAreThereOnce(t *testing.T) {
 	for _, name := range []string{"doctor", "explain", "install", "rollout", "status", "takeover", "uninstall", "version", "versions"} {
 		assert.Equal(t, 1, count[name], name)
 	}
+}
+
+// Each command that prints for programs has all formats.
+func TestEveryOutputHasAllFormats(t *testing.T) {
+	found := 0
+	var visit func(*cobra.Command)
+	visit = func(command *cobra.Command) {
+		if flag := command.Flags().Lookup("output"); flag != nil {
+			found++
+			assert.IsType(t, new(cli.Output), flag.Value, command.CommandPath())
+		}
+		for _, child := range command.Commands() {
+			visit(child)
+		}
+	}
+	visit(newRoot("flotilla", genericiooptions.IOStreams{}))
+	assert.Greater(t, found, 8)
 }
