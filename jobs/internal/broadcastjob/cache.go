@@ -1,9 +1,12 @@
 package broadcastjob
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
@@ -14,6 +17,11 @@ import (
 // Pods returns the settings of a cache of the pods of BroadcastJobs, trimmed to the fields that plans read.
 func Pods() cache.ByObject {
 	return cache.ByObject{Label: fastclient.WithLabel(v1beta1.BroadcastJobUIDLabel), Transform: trimPod}
+}
+
+// addIndexes adds the indexes by which passes find pods.
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return fastclient.IndexOwners(ctx, indexer, &corev1.Pod{})
 }
 
 // trimPod keeps where a pod runs, whether it restarts, how often it has, when it was deleted, and how it ended.

@@ -3,10 +3,11 @@ package broadcastjob
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +18,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
-	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/plan"
 )
 
 // ControllerName is the name of the controller in logs, metrics and its user agent.
@@ -28,12 +28,10 @@ const workers = 3
 
 func kind() schema.GroupVersionKind { return v1beta1.GroupVersion.WithKind(v1beta1.BroadcastJobKind) }
 
-// reconciler reconciles BroadcastJobs. It holds no state that the cluster does not hold; which nodes are eligible it
-// only remembers.
+// reconciler runs the passes over BroadcastJobs.
 type reconciler struct {
 	*base.Controller
-	eligible *eligible
-	bind     bool
+	passes *passes
 }
 
 // Options change how the controller works.
@@ -46,7 +44,7 @@ type Options struct {
 // SetUp adds the controller to the manager: it reconciles a job after events of the job, of its pods, and of nodes with
 // a changed verdict for it.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), &corev1.Pod{}); err != nil {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	b, err := base.New(ctx, mgr, base.Options{
@@ -59,13 +57,19 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, eligible: newEligible(), bind: o.Bind}
-	b.AddMemories(r.eligible)
+	r := &reconciler{Controller: b, passes: newPasses(sources{
+		Reader: b.Reader, Clock: b.Clock, Bind: o.Bind,
+		Seed: rand.Uint64, //nolint:gosec // a name needs no secrecy
+		Refusals: func(job *v1beta1.BroadcastJob, pods []*corev1.Pod, now time.Time) action.Refusals {
+			return b.KnownRefusals(job, pods, 0, now)
+		},
+	})}
+	b.AddMemories(r.passes.eligible)
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.BroadcastJob{}).
 		Watches(&corev1.Pod{}, podEvents()).
-		Watches(&corev1.Node{}, nodes.Events(r.nodeEvents)).
+		Watches(&corev1.Node{}, nodes.Events(r.passes.nodeEvents)).
 		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {
@@ -76,22 +80,5 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // Reconcile runs one pass over a job.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.Handle(ctx, req, r.pass)
-}
-
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
-	snap, err := r.snapshot(ctx, key)
-	if err != nil {
-		return base.Pass{}, err
-	}
-	todo := plan.Compute(snap)
-	return base.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
-		status := todo.Status(done)
-		if status == nil {
-			return nil
-		}
-		after := snap.Job.DeepCopy()
-		after.Status = *status
-		return after
-	}}, nil
+	return r.Handle(ctx, req, r.passes.Look)
 }

@@ -52,8 +52,8 @@ func podChanged(old, now *corev1.Pod) bool {
 }
 
 // nodeEvents wakes the jobs to which a node has become something else. Jobs that have ended are left alone.
-func (r *reconciler) nodeEvents(ctx context.Context, old, now *corev1.Node, q nodes.Queue) {
-	jobs, err := fastclient.All[v1beta1.BroadcastJob](ctx, r.Reader, "")
+func (p *passes) nodeEvents(ctx context.Context, old, now *corev1.Node, q nodes.Queue) {
+	jobs, err := fastclient.All[v1beta1.BroadcastJob](ctx, p.Reader, "")
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Failed to list the BroadcastJobs that are affected by a change of a node")
 		return
@@ -62,7 +62,7 @@ func (r *reconciler) nodeEvents(ctx context.Context, old, now *corev1.Node, q no
 		if plan.Finished(job) {
 			continue
 		}
-		template := r.eligible.Template(job)
+		template := p.eligible.Template(job)
 		if old == nil || now == nil || old.UID != now.UID || template.Of(old) != template.Of(now) {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}, batch)
 		}
