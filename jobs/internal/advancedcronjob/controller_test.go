@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,6 +47,25 @@ func TestACronBeginsWhenTheKindOfItsJobsAppears(t *testing.T) {
 		assert.Equal(collect, plan.ReasonAsScheduled, scheduling(cron))
 		require.NotEmpty(collect, cron.Status.MissedRuns)
 		assert.Equal(collect, plan.ReasonNotServed, cron.Status.MissedRuns[0].Reason)
+	})
+}
+
+func TestAFailedRunIsShown(t *testing.T) {
+	env.Need(t)
+	c := givenController(t, env)
+	cron := givenCron(t, c, "@yearly", func(cron *v1beta1.AdvancedCronJob) {
+		cron.Annotations = map[string]string{v1beta1.RunNowAnnotation: "1"}
+	})
+	eventually(t, c, cron, func(collect *assert.CollectT, cron *v1beta1.AdvancedCronJob) {
+		require.Len(collect, cron.Status.Active, 1)
+	})
+	job := jobs(t, c, cron.Namespace)[0]
+	fail(t, c, &job)
+	eventually(t, c, cron, func(collect *assert.CollectT, cron *v1beta1.AdvancedCronJob) {
+		last := meta.FindStatusCondition(cron.Status.Conditions, v1beta1.CronJobLastRunSucceeded)
+		require.NotNil(collect, last)
+		assert.Equal(collect, metav1.ConditionFalse, last.Status)
+		assert.Equal(collect, "Job "+job.Name+" has failed", last.Message)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -72,29 +73,47 @@ func kindOf[T any, P fastclient.Object[T]](name v1beta1.TemplateKind, version sc
 // controller returns the name of the kind's controller.
 func (k *kind) controller() string { return ControllerName + "-" + strings.ToLower(string(k.name)) }
 
+// cached returns the settings of the cache of the kind.
+func (k *kind) cached() cache.ByObject {
+	if k.name == v1beta1.TemplateJob {
+		return Jobs()
+	}
+	return cache.ByObject{}
+}
+
 func fromJob(job *batchv1.Job) plan.Child {
-	state := stateOf(job.Status.Conditions, func(c *batchv1.JobCondition) (string, corev1.ConditionStatus) { return string(c.Type), c.Status })
-	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: plan.TimeOf(job.Status.CompletionTime)}
+	state, ended := endOf(job.Status.Conditions, job.Status.CompletionTime, func(c *batchv1.JobCondition) (string, corev1.ConditionStatus, metav1.Time) {
+		return string(c.Type), c.Status, c.LastTransitionTime
+	})
+	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: ended}
 }
 
 func fromBroadcastJob(job *v1beta1.BroadcastJob) plan.Child {
-	state := stateOf(job.Status.Conditions, func(c *v1beta1.JobCondition) (string, corev1.ConditionStatus) { return string(c.Type), c.Status })
-	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: plan.TimeOf(job.Status.CompletionTime)}
+	state, ended := endOf(job.Status.Conditions, job.Status.CompletionTime, func(c *v1beta1.JobCondition) (string, corev1.ConditionStatus, metav1.Time) {
+		return string(c.Type), c.Status, c.LastTransitionTime
+	})
+	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: ended}
 }
 
-// stateOf reads the conditions of a job, which both kinds name alike.
-func stateOf[C any](conditions []C, read func(*C) (kind string, status corev1.ConditionStatus)) plan.State {
-	state := plan.Active
+// endOf reads the conditions of a job, which both kinds name alike. A Job that has failed has no completion time: it has
+// ended when it got the condition.
+func endOf[C any](
+	conditions []C, completed *metav1.Time, read func(*C) (kind string, status corev1.ConditionStatus, since metav1.Time),
+) (state plan.State, ended time.Time) {
+	state = plan.Active
 	for i := range conditions {
-		switch kind, status := read(&conditions[i]); {
+		switch kind, status, since := read(&conditions[i]); {
 		case status != corev1.ConditionTrue:
 		case kind == string(v1beta1.JobComplete):
-			state = plan.Succeeded
+			state, ended = plan.Succeeded, since.Time
 		case kind == string(v1beta1.JobFailed):
-			state = plan.Failed
+			state, ended = plan.Failed, since.Time
 		}
 	}
-	return state
+	if completed != nil {
+		ended = completed.Time
+	}
+	return state, ended
 }
 
 func fromImageListPullJob(job *v1beta1.ImageListPullJob) plan.Child {

@@ -3,8 +3,8 @@ package advancedcronjob
 import (
 	"context"
 	"fmt"
+	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -65,15 +66,11 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, k *kind) error {
 	if err := fastclient.IndexOwners(ctx, mgr.GetFieldIndexer(), k.object); err != nil {
 		return err
 	}
-	cached := cache.ByObject{}
-	if _, ok := k.object.(*batchv1.Job); ok {
-		cached = Jobs()
-	}
-	b, err := newBase(ctx, mgr, o, k.controller(), map[client.Object]cache.ByObject{k.object: fastclient.Within(o.Namespace, cached)})
+	b, err := newBase(ctx, mgr, o, k.controller(), map[client.Object]cache.ByObject{k.object: fastclient.Within(o.Namespace, k.cached())})
 	if err != nil {
 		return err
 	}
-	return add(mgr, k.controller(), k, o, &reconciler{Controller: b, kind: k}, func(c *builder.Builder) *builder.Builder {
+	return add(mgr, k.controller(), k, o, &reconciler{Controller: b, passes: newPasses(b, k)}, func(c *builder.Builder) *builder.Builder {
 		return c.Owns(k.object, builder.WithPredicates(k.progress()))
 	})
 }
@@ -85,7 +82,15 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, g *optional
 	if err != nil {
 		return err
 	}
-	return add(mgr, name, k, o, &reconciler{Controller: b, kind: k, gate: g, over: over}, func(c *builder.Builder) *builder.Builder { return c })
+	p := newPasses(b, k)
+	p.Forbidden = g.Forbidden
+	return add(mgr, name, k, o, &reconciler{Controller: b, passes: p, over: over}, func(c *builder.Builder) *builder.Builder { return c })
+}
+
+func newPasses(b *base.Controller, k *kind) *passes {
+	return &passes{kind: k, Reader: b.Reader, Clock: b.Clock, Refusals: func(of client.Object, now time.Time) action.Refusals {
+		return b.KnownRefusals(of, nil, 0, now)
+	}}
 }
 
 // newBase returns the parts of a controller that writes AdvancedCronJobs, and those kinds.

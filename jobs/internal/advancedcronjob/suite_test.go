@@ -113,11 +113,25 @@ func jobs(t *testing.T, c client.Client, namespace string) []batchv1.Job {
 // complete lets a Job succeed, as the controller of Jobs does.
 func complete(t *testing.T, c client.Client, job *batchv1.Job) {
 	t.Helper()
+	end(t, c, job, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
+}
+
+// fail lets a Job fail, as the controller of Jobs does.
+func fail(t *testing.T, c client.Client, job *batchv1.Job) {
+	t.Helper()
+	end(t, c, job, batchv1.JobFailureTarget, batchv1.JobFailed)
+}
+
+func end(t *testing.T, c client.Client, job *batchv1.Job, conditions ...batchv1.JobConditionType) {
+	t.Helper()
 	before := client.MergeFrom(job.DeepCopy())
 	now := metav1.NewTime(time.Now())
-	job.Status.StartTime, job.Status.CompletionTime, job.Status.Succeeded = &now, &now, 1
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+	job.Status.StartTime = &now
+	for _, kind := range conditions {
 		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		if kind == batchv1.JobComplete { // the server refuses the time of another end
+			job.Status.CompletionTime, job.Status.Succeeded = &now, 1
+		}
 	}
 	require.NoError(t, c.Status().Patch(t.Context(), job, before))
 }
