@@ -13,15 +13,14 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
-	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator/plan"
 
-	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator/plan"
 )
 
 // withOwnCache starts a cache and returns the manager with it in place of its own: other controllers of the operator want
 // other pods, and this one wants none while its feature gate is off.
 func withOwnCache(ctx context.Context, mgr ctrl.Manager, namespace string) (ctrl.Manager, error) {
-	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(namespace), &corev1.Node{}: nodes()})
+	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(namespace)})
 	own, err := optional.StartCache(ctx, mgr, o)
 	if err != nil {
 		return nil, fmt.Errorf("cache pods with sidecars: %w", err)
@@ -61,20 +60,4 @@ func Trim(object any) (any, error) {
 	}
 	pod.Spec.RestartPolicy = policy
 	return pod, nil
-}
-
-// nodes returns the settings of the cache of nodes. It holds all of them, even if the operator is restricted to a
-// namespace, and of each its kind of node.
-func nodes() cache.ByObject {
-	return cache.ByObject{Field: fields.Everything(), Transform: func(object any) (any, error) {
-		node, ok := object.(*corev1.Node)
-		if !ok {
-			return object, nil
-		}
-		kept := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion}}
-		if kind, ok := node.Labels[daemon.NodeTypeLabel]; ok {
-			kept.Labels = map[string]string{daemon.NodeTypeLabel: kind}
-		}
-		return kept, nil
-	}}
 }

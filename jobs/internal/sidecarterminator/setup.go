@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -46,9 +47,10 @@ func rights(namespace string) optional.Rights {
 	}
 }
 
-// SetUp adds the controller to the manager, with a cache of its own. Until the cluster serves ContainerRecreateRequest, and
-// the operator may make some, it serves virtual nodes only.
+// SetUp adds the controller to the manager. It reads nodes from the manager's cache, and has a cache of its own for all
+// else. Until the cluster serves ContainerRecreateRequest, and the operator may make some, it serves virtual nodes only.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
+	nodes := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Reader)
 	mgr, err := withOwnCache(ctx, mgr, o.Namespace)
 	if err != nil {
 		return err
@@ -60,8 +62,8 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 	access := &optional.Access{Rights: rights(o.Namespace), Client: mgr.GetClient(), Clock: clock.RealClock{}}
 	return optional.Begin(ctx, mgr, optional.Beginning{
 		Ready:   func(ctx context.Context) (bool, error) { return ready(ctx, mgr, discovery, access) },
-		Without: func(ctx context.Context, over func() bool) error { return start(ctx, mgr, o, false, over) },
-		With:    func(ctx context.Context) error { return start(ctx, mgr, o, true, optional.Never) },
+		Without: func(ctx context.Context, over func() bool) error { return start(ctx, mgr, o, nodes, over) },
+		With:    func(ctx context.Context) error { return start(ctx, mgr, o, nodes, nil) },
 	})
 }
 
@@ -75,9 +77,9 @@ func ready(ctx context.Context, mgr ctrl.Manager, discovery optional.Discovery, 
 }
 
 // start adds the controller: events of pods with main containers that have ended wake it, and events of the requests
-// for them.
-func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, served bool, over func() bool) error {
-	name := ControllerName
+// for them. A controller without requests ends when over returns true; with them over is nil.
+func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, nodes *fastclient.Reader, over func() bool) error {
+	name, served := ControllerName, over == nil
 	if !served {
 		name += "-waiting"
 	}
@@ -92,8 +94,11 @@ func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, served bool, 
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, told: &told{}, served: served, over: over}
-	b.AddMemories(r.told)
+	r := &reconciler{Controller: b, over: over, passes: &passes{
+		Reader: b.Reader, Nodes: nodes, Clock: b.Clock, Served: served,
+		Refusals: func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
+	}}
+	b.AddMemories(&r.passes.told)
 	watch := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&corev1.Pod{}, builder.WithPredicates(concerns())).

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/nodes"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -65,7 +67,8 @@ func givenControllerOf(t *testing.T, through testenv.Environment, namespace stri
 	c := env.Client(t)
 	givenNode(t, realNode, nil)
 	givenNode(t, virtual, map[string]string{daemon.NodeTypeLabel: daemon.VirtualKubelet})
-	through.Control(t, fastclient.CacheOptions(namespace, nil), func(mgr manager.Manager, reader fastclient.Options) error {
+	cached := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Node{}: nodes.Cached()})
+	through.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
 		return sidecarterminator.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
 	})
 	return c

@@ -1,51 +1,52 @@
-package plan
+package sidecarterminator
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/plan/memory"
-	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
 
 // world is a pod, its kubelet, the agent of its node or its provider, the manager of requests, and a server that
-// refuses some writes for a while. The operator may be killed between any two writes, and forgets everything. It may
-// see the pod as it was a while ago.
+// refuses some writes for a while. The operator may be killed between any two writes, and forgets everything. Its caches
+// may show the pod and its requests as they were a while ago, have yet to fill, or lack the node; it may have to wait for
+// the kind of requests.
 type world struct {
 	*testing.T
 	*rand.Rand
 	pod      *corev1.Pod
-	seen     *corev1.Pod // by the operator
 	requests map[string]*daemon.ContainerRecreateRequest
-	node     Node
+	others   []client.Object // that the operator must leave alone
+	virtual  bool            // the node
 	at       time.Time
 	calm     bool
 	refused  map[string]bool
+
+	seen     *corev1.Pod                                 // by the operator
+	asked    map[string]*daemon.ContainerRecreateRequest // as the operator sees them
+	nodeless bool                                        // so far as the operator sees
+	caches   *caches
+	passes   *passes
+	said     map[string]bool // notices of this operator
 	memory   *refusals.Tracker
 	tries    simulate.Tries
 
-	graceful map[string]bool  // sidecars that end with 0 when they are told to
+	sidecars map[string]sidecar
 	codes    map[string]int32 // with which main containers end for good
 	due      time.Time        // since when all of the main containers have ended
 	named    map[string]int   // requests for each sidecar
@@ -54,40 +55,71 @@ type world struct {
 	late     bool // the kubelet may not have seen the phase
 }
 
+// sidecar is how a sidecar is marked, and whether it ends with 0 when it is told to.
+type sidecar struct{ stopped, ignored, replaced, graceful bool }
+
+// mostRequests is how often a sidecar is asked to stop.
+const mostRequests = 5
+
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
 		T: t, Rand: rand.New(rand.NewPCG(seed, seed)), requests: map[string]*daemon.ContainerRecreateRequest{}, at: gen.Epoch(),
-		refused: map[string]bool{}, graceful: map[string]bool{}, codes: map[string]int32{}, named: map[string]int{}, images: map[string]int{},
+		refused: map[string]bool{}, sidecars: map[string]sidecar{}, codes: map[string]int32{}, named: map[string]int{}, images: map[string]int{},
 	}
-	w.newOperator()
-	w.node = []Node{NodeReal, NodeReal, NodeVirtual}[w.IntN(3)]
-	w.pod = job(policy([]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure, corev1.RestartPolicyAlways}[w.IntN(4)]))
-	w.codes["main"] = w.code()
+	w.virtual = w.IntN(3) == 0
+	w.pod = gen.Pod("job", gen.OnNode(gen.Node), gen.Phase(corev1.PodRunning))
+	w.pod.Spec.Containers, w.pod.Spec.TerminationGracePeriodSeconds = nil, new(int64(20))
+	w.pod.Spec.RestartPolicy = []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure, corev1.RestartPolicyAlways}[w.IntN(4)]
+	w.pod.Status.ContainerStatuses = nil
+	w.addContainer("main", sidecar{})
 	for i := range w.IntN(2) {
-		container(fmt.Sprint("main", i))(w.pod)
-		w.codes[fmt.Sprint("main", i)] = w.code()
+		w.addContainer(fmt.Sprint("main", i), sidecar{})
 	}
 	for i := range 1 + w.IntN(3) {
+		m := []sidecar{{stopped: true}, {stopped: true, ignored: true}, {stopped: true, replaced: true}, {stopped: true, ignored: true, replaced: true}}[w.IntN(4)]
+		m.graceful = w.IntN(2) == 0
 		name := fmt.Sprint("side", i)
-		container(name, [][]string{{stopped}, {stopped, ignored}, {stopped, replaced}, {stopped, ignored, replaced}}[w.IntN(4)]...)(w.pod)
+		w.addContainer(name, m)
 		if w.IntN(3) == 0 {
 			waits(name)(w.pod)
 		}
-		w.graceful[name] = w.IntN(2) == 0
 	}
 	if w.pod.Spec.RestartPolicy == corev1.RestartPolicyAlways && w.IntN(2) == 0 { // its main containers end all the same
 		for i := range w.pod.Spec.Containers {
-			if c := &w.pod.Spec.Containers[i]; !marksOf(c).sidecar() {
+			if c := &w.pod.Spec.Containers[i]; !w.isSidecar(c.Name) {
 				c.RestartPolicy = new(corev1.ContainerRestartPolicyNever)
 			}
 		}
 	}
-	w.seen = w.pod.DeepCopy()
+	w.others = w.newOthers()
+	w.newOperator()
 	return w
 }
 
-func (w *world) newOperator() { w.memory, w.tries = &refusals.Tracker{}, simulate.Tries{} }
+// addContainer adds a container that runs, with the marks of a sidecar.
+func (w *world) addContainer(name string, m sidecar) {
+	c := corev1.Container{Name: name, Image: name + ":1"}
+	mark := func(is bool, name, value string) {
+		if is {
+			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+	mark(m.stopped, v1beta1.TerminateSidecarEnv, "true")
+	mark(m.ignored, v1beta1.IgnoreSidecarExitCodeEnv, "true")
+	mark(m.replaced, v1beta1.TerminateSidecarImageEnv, "quick:1")
+	if m.stopped {
+		w.sidecars[name] = m
+	} else {
+		w.codes[name] = w.code()
+	}
+	w.pod.Spec.Containers = append(w.pod.Spec.Containers, c)
+	w.pod.Status.ContainerStatuses = append(w.pod.Status.ContainerStatuses, corev1.ContainerStatus{
+		Name: name, ContainerID: "containerd://" + name + "-1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	})
+}
+
+func (w *world) isSidecar(name string) bool { return w.sidecars[name].stopped }
 
 // code is one with which a main container ends: with OnFailure the last one is 0.
 func (w *world) code() int32 {
@@ -107,11 +139,6 @@ func (w *world) names() []string {
 	return names
 }
 
-func (w *world) marks(name string) marks {
-	i := slices.Index(w.names(), name)
-	return marksOf(&w.pod.Spec.Containers[i])
-}
-
 // change changes the pod on the server.
 func (w *world) change(with func(pod *corev1.Pod)) {
 	w.pod = w.pod.DeepCopy()
@@ -120,7 +147,7 @@ func (w *world) change(with func(pod *corev1.Pod)) {
 	_, err := fmt.Sscan(w.pod.ResourceVersion, &version)
 	require.NoError(w, err)
 	w.pod.ResourceVersion = fmt.Sprint(version + 1)
-	if w.due.IsZero() && mainsEnded(w.pod) {
+	if w.due.IsZero() && w.mainsEnded() {
 		w.due = w.at
 	}
 }
@@ -128,7 +155,7 @@ func (w *world) change(with func(pod *corev1.Pod)) {
 // kubelet moves a container on, or reports the phase.
 func (w *world) kubelet() {
 	name := w.names()[w.IntN(len(w.pod.Spec.Containers))]
-	s, m := statusOf(w.pod, name), w.marks(name)
+	s, isSidecar := statusOf(w.pod, name), w.isSidecar(name)
 	i := slices.Index(w.names(), name)
 	switch {
 	case final(w.pod.Status.Phase) && w.IntN(4) == 0 && !isTerminated(s): // the kubelet ends what is left of a pod that is over
@@ -140,18 +167,18 @@ func (w *world) kubelet() {
 			at.RestartCount++
 			at.ContainerID = fmt.Sprintf("containerd://%s-%d", name, at.RestartCount)
 		})
-	case isTerminated(s) && !ended(w.pod, &w.pod.Spec.Containers[i]):
+	case isTerminated(s) && !w.ended(&w.pod.Spec.Containers[i]):
 		waits(name)(w.pod)
 		w.change(func(*corev1.Pod) {})
-	case s.State.Running != nil && !m.sidecar() && (w.calm || w.IntN(3) == 0):
+	case s.State.Running != nil && !isSidecar && (w.calm || w.IntN(3) == 0):
 		code := w.codes[name]
 		if w.odds(3) && w.pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
 			code = 1
 		}
 		w.end(name, code)
-	case s.State.Running != nil && w.node == NodeVirtual && w.pod.Spec.Containers[i].Image == "quick:1":
+	case s.State.Running != nil && w.virtual && w.pod.Spec.Containers[i].Image == "quick:1":
 		w.end(name, 0)
-	case w.odds(20) && s.State.Running != nil && m.sidecar():
+	case w.odds(20) && s.State.Running != nil && isSidecar:
 		w.end(name, 1) // by itself
 	}
 	w.report()
@@ -166,7 +193,7 @@ func (w *world) report() {
 	phase := corev1.PodSucceeded
 	for i := range w.pod.Spec.Containers {
 		s := statusOf(w.pod, w.pod.Spec.Containers[i].Name)
-		over = over && ended(w.pod, &w.pod.Spec.Containers[i])
+		over = over && w.ended(&w.pod.Spec.Containers[i])
 		if over && s.State.Terminated.ExitCode != 0 {
 			phase = corev1.PodFailed
 		}
@@ -208,7 +235,7 @@ func (w *world) carryOut(r *daemon.ContainerRecreateRequest) {
 		}
 		r.Status.ContainerRecreateStates = append(r.Status.ContainerRecreateStates, daemon.ContainerRecreateState{Name: c.Name, IsKilled: true})
 		code := int32(143)
-		if w.graceful[c.Name] {
+		if w.sidecars[c.Name].graceful {
 			code = 0
 		}
 		w.end(c.Name, code)
@@ -239,107 +266,10 @@ func (w *world) forget(name string) {
 	delete(w.requests, name)
 }
 
-// operate is one pass.
-func (w *world) operate() {
-	if !w.odds(3) {
-		w.seen = w.pod.DeepCopy()
-	}
-	p := w.compute()
-	now := func() time.Time { return w.at }
-	progress.Run(p.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: memory.KeyOf(w.pod), Refusals: w.memory})
-}
-
-func (w *world) compute() action.Plan {
-	s := given(w.seen)
-	s.Node, s.Now = w.node, w.at
-	s.Refusals = w.memory.For(memory.KeyOf(w.pod), refusals.Observation{Now: w.at})
-	for _, name := range slices.Sorted(maps.Keys(w.requests)) {
-		s.Requests = append(s.Requests, w.requests[name])
-	}
-	before, err := json.Marshal(s.Pod)
-	require.NoError(w, err)
-	p := Compute(s)
-	after, err := json.Marshal(s.Pod)
-	require.NoError(w, err)
-	require.Equal(w, string(before), string(after))
-	return p
-}
-
-func (w *world) ask(a *action.Action) progress.Outcome {
-	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
-	switch {
-	case w.odds(8):
-		w.newOperator()
-		return progress.OutcomeOf(simulate.ErrCrash)
-	case w.refused[write]:
-		require.NoError(w, w.tries.Refused(write, w.at))
-		return progress.OutcomeOf(apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, a.Object.GetName(), errors.New("refused")))
-	}
-	w.tries.Taken(write)
-	if a.Object.GetUID() == w.pod.UID && a.Object.GetResourceVersion() != w.pod.ResourceVersion {
-		return progress.OutcomeOf(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, w.pod.Name, errors.New("changed")))
-	}
-	if _, exists := w.requests[a.Object.GetName()]; exists && a.Verb == action.Create {
-		return progress.NameTaken("create", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "x"}, ""), w.requests[a.Object.GetName()], w.pod.UID)
-	}
-	w.write(a)
-	if w.odds(10) { // the answer is lost, not the write
-		return progress.OutcomeOf(apierrors.NewTimeoutError("no answer", 0))
-	}
-	return progress.OutcomeOf(nil)
-}
-
-// write judges and makes a write.
-func (w *world) write(a *action.Action) {
-	require.NotEqual(w, corev1.RestartPolicyAlways, w.pod.Spec.RestartPolicy, "I-ST-4")
-	require.False(w, w.due.IsZero(), "I-ST-1: %s before all main containers have ended", a)
-	switch a.Verb {
-	case action.Create:
-		r := a.Object.(*daemon.ContainerRecreateRequest).DeepCopy()
-		r.CreationTimestamp, r.UID = metav1.NewTime(w.at), types.UID(fmt.Sprint(r.Name, w.at))
-		for _, c := range r.Spec.Containers {
-			m := w.marks(c.Name)
-			require.True(w, m.stopped, "%s is no sidecar", c.Name)
-			require.True(w, !m.ignored || len(w.phases) > 0, "I-ST-3: %s ends before the result is decided", c.Name)
-			w.named[c.Name]++
-			require.LessOrEqual(w, w.named[c.Name], mostRequests, "%s is asked to stop too often", c.Name)
-		}
-		require.Equal(w, NodeReal, w.node)
-		w.requests[r.Name] = r
-	case action.Delete:
-		w.forget(a.Object.GetName())
-	case action.UpdateInPlace:
-		require.Equal(w, NodeVirtual, w.node)
-		w.replace(a.Patches[0].Body)
-	case action.PatchStatus:
-		phase := a.Patches[0].Body["status"].(map[string]any)["phase"].(string)
-		require.Equal(w, w.result(), corev1.PodPhase(phase), "I-ST-3")
-		w.phases, w.late = append(w.phases, corev1.PodPhase(phase)), true
-		w.change(func(pod *corev1.Pod) {
-			gen.Phase(corev1.PodPhase(phase))(pod)
-			if strings.Contains(fmt.Sprint(a.Patches[0].Body), "conditions") {
-				decided(reasonOf(corev1.PodPhase(phase)))(pod)
-			}
-		})
-	default:
-		require.Fail(w, "unexpected", a.String())
-	}
-}
-
-func (w *world) replace(body map[string]any) {
-	for _, c := range body["spec"].(map[string]any)["containers"].([]any) {
-		name, image := c.(map[string]any)["name"].(string), c.(map[string]any)["image"].(string)
-		require.Equal(w, w.marks(name).image, image)
-		w.images[name]++
-		require.Equal(w, 1, w.images[name], "G2: %s has the image", name)
-		w.change(gen.Image(name, image))
-	}
-}
-
 // result is that of the main containers.
 func (w *world) result() corev1.PodPhase {
 	for _, name := range w.names() {
-		if !w.marks(name).sidecar() && w.codes[name] != 0 {
+		if !w.isSidecar(name) && w.codes[name] != 0 {
 			return corev1.PodFailed
 		}
 	}
@@ -357,7 +287,9 @@ func (w *world) step() {
 		w.agent()
 	case n == 17:
 		w.collect()
-	case n == 18 && !w.calm:
+	case n == 19:
+		w.nodeless = w.IntN(4) == 0
+	case n == 18:
 		write := []string{"Create ContainerRecreateRequest", "PatchStatus Pod", "UpdateInPlace Pod", "Delete ContainerRecreateRequest"}[w.IntN(4)]
 		w.refused[write] = !w.refused[write]
 	}
@@ -365,7 +297,7 @@ func (w *world) step() {
 
 // settle lets everything come to rest.
 func (w *world) settle() {
-	w.calm, w.refused = true, map[string]bool{}
+	w.calm, w.nodeless, w.refused = true, false, map[string]bool{}
 	for range 600 {
 		w.at = w.at.Add(4 * time.Second)
 		w.kubelet()
@@ -378,14 +310,14 @@ func (w *world) settle() {
 // stoppable reports whether the pod comes to an end: all of its sidecars can be stopped for good.
 func (w *world) stoppable() bool {
 	return !slices.ContainsFunc(w.names(), func(name string) bool {
-		m := w.marks(name)
-		if !m.sidecar() {
+		m := w.sidecars[name]
+		if !m.stopped {
 			return false
 		}
-		if w.node == NodeVirtual {
-			return m.image == ""
+		if w.virtual {
+			return !m.replaced
 		}
-		return !m.ignored && !w.graceful[name] && w.pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+		return !m.ignored && !m.graceful && w.pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 	})
 }
 
@@ -410,8 +342,8 @@ func TestRandomWorldsKeepTheInvariants(t *testing.T) {
 		if len(w.phases) > 0 {
 			require.Equal(t, w.result(), w.pod.Status.Phase, "I-ST-3")
 		}
-		w.seen = w.pod
-		p := w.compute()
-		require.True(t, p.Empty() || !w.stoppable(), "G5: it wants more: %s", p.String())
+		if pass, goesOn := w.look(); goesOn {
+			require.True(t, pass.Plan.Empty() || !w.stoppable(), "G5: it wants more: %s", pass.Plan.String())
+		}
 	})
 }
