@@ -79,7 +79,7 @@ func TestTheShippedRolesAreEnough(t *testing.T) {
 	env.Share(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: nodeimage.DefaultConfigNamespace}})
 	givenCopierRole(t, c)
 	assertAllowed := operators.Granted{
-		Env: &env, Operator: Operator(), Files: config.Files, Roles: []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"},
+		Env: &env, Operator: Operator(), Files: config.Files, Roles: roles,
 	}.Start(t)
 	namespace := env.Namespace(t)
 	node := &nodeimage.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}

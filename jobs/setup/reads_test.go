@@ -23,8 +23,8 @@ import (
 	pullplan "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
 )
 
-// roles grant the operator what it may do.
-var roles = []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml"}
+// roles grant the operator what it may do by default.
+var roles = []string{"rbac/manager_role.yaml", "rbac/cluster_role.yaml", "rbac/namespace_role.yaml", "pullsecrets/role.yaml"}
 
 // granting returns the roles without the rules for the resources.
 func granting(t *testing.T, but ...string) fs.FS {

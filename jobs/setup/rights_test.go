@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,6 +65,44 @@ func TestALackingRightCostsNothingElse(t *testing.T) {
 		for _, job := range []*v1beta1.ImagePullJob{before, after} {
 			assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its copy is released")
 		}
+	})
+}
+
+// Without component pullsecrets the manager may read no secret of users: jobs with pull secrets say which one they wait for, and
+// all others go on. They begin when the component is added, without a restart.
+func TestWithoutPullSecretsOtherJobsRun(t *testing.T) {
+	env.Need(t)
+	c := env.Client(t)
+	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: daemon.DefaultConfigNamespace}})))
+	givenCopierRole(t, c)
+	require.NoError(t, client.IgnoreNotFound(c.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "jobs-manager-pullsecrets"}})))
+	component := []string{"pullsecrets/role.yaml"}
+	left := slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return slices.Contains(component, r) })
+	require.Len(t, left, len(roles)-1)
+	operators.Granted{Env: &env, Operator: Operator(), Files: config.Files, Roles: left}.Start(t)
+	namespace := env.Namespace(t)
+	node := &daemon.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "narrow-" + namespace}}
+	require.NoError(t, c.Create(t.Context(), node))
+	givenEligibleNode(t, c, node.Name, nil)
+	require.NoError(t, c.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
+	}))
+
+	job := givenPull(t, c, namespace, node, "narrow-secret:1", "registry")
+	await.Until(t, func(check *assert.CollectT) {
+		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(job), job))
+		assert.Contains(check, job.Status.Message, "secret registry")
+	})
+	assertOthersRun(t, c, namespace, node, "narrow")
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(node), node))
+	assert.NotContains(t, node.Spec.Images, "narrow-secret", "it waits")
+
+	env.Install(t, config.Files, component...)
+	isPulled(t, c, node, "narrow-secret")
+	require.NoError(t, c.Delete(t.Context(), job))
+	await.Until(t, func(check *assert.CollectT) {
+		assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its copy is released")
 	})
 }
 

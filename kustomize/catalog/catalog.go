@@ -40,6 +40,8 @@ type Feature struct {
 	Images []string
 	// Components are the folders of its config that are components, in order.
 	Components []string
+	// Defaults are those of them that its manifests have unless they are left out.
+	Defaults []string
 	// Gates are the feature gates that its manager reads, by name.
 	Gates []string
 
@@ -53,6 +55,9 @@ func (f Feature) Gate(name string) (component string, found bool) {
 	component, found = f.gates[name]
 	return component, found
 }
+
+// GrantOf returns the name of the role of a component, and of its binding: those of a component of Defaults are all that it adds.
+func (f Feature) GrantOf(component string) string { return f.Name + "-manager-" + component }
 
 // Features returns all features by name.
 func Features() ([]Feature, error) {
@@ -130,6 +135,9 @@ func read(name string, files fs.FS) (Feature, error) {
 			for _, image := range kustomization.Images {
 				feature.Images = append(feature.Images, image.Name)
 				feature.Version = image.NewTag
+			}
+			for _, component := range kustomization.Components {
+				feature.Defaults = append(feature.Defaults, path.Base(component))
 			}
 		}
 	}

@@ -141,6 +141,7 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 		findings = append(findings, certificates(report, clock.Now())...)
 		findings = append(findings, rights(report)...)
 		findings = append(findings, gates(report)...)
+		findings = append(findings, leftOut(report)...)
 		idle, err := unprotecting(ctx, cluster, report)
 		if err != nil {
 			return nil, seen, err

@@ -39,6 +39,8 @@ type Report struct {
 	// wanted are the objects of the manifests, live the existing ones among them by their description.
 	wanted []*unstructured.Unstructured
 	live   map[string]*unstructured.Unstructured
+	// leftOut are the components that the installation leaves out by choice.
+	leftOut []string
 	// manager is nil when there is none.
 	manager *unstructured.Unstructured
 	// refused is why pods of the node agent cannot be made; it counts while the agent is not ready.
@@ -76,6 +78,7 @@ func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Featur
 			report.manager = live
 		}
 	}
+	report.leaveOut(feature, settings.Without)
 	report.judge()
 	return report, report.followLeader(ctx, cluster)
 }

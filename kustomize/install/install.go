@@ -41,8 +41,8 @@ func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptio
 		Use:   "install FEATURE...",
 		Short: "Install or upgrade operators",
 		Long: `Install or upgrade operators, one after the other: namespace, CRDs, permissions, manager and webhooks, in this order.
-The command waits for each of these stages. Settings are remembered: if you omit --registry, --version, --component, --feature-gates or --only-namespace, the values of the
-last install are used. --defaults discards them. Objects that an earlier install applied and these manifests no longer contain
+The command waits for each of these stages. Settings are remembered: if you omit --registry, --version, --component, --without,
+--feature-gates or --only-namespace, the values of the last install are used. --defaults discards them. Objects that an earlier install applied and these manifests no longer contain
 are deleted, except CRDs and namespaces.
 
 The command refuses to run if OpenKruise manages the kinds (use "flotilla takeover"), or if a newer version is installed.
@@ -51,6 +51,7 @@ The command refuses to run if OpenKruise manages the kinds (use "flotilla takeov
 		Example: `  flotilla install cloneset jobs --registry registry.example.com/team
   flotilla install all --component highavailability,prometheus
   flotilla install jobs --feature-gates SidecarTerminator=true --diff
+  flotilla install jobs --without pullsecrets
   flotilla install cloneset --only-namespace team
   flotilla install cloneset --dry-run=client > cloneset.yaml`,
 		Args:              cli.Arguments(Features),

@@ -52,9 +52,15 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 	for _, component := range settings.Components {
 		if slices.Contains(Shared(), component) {
 			add("../kustomize/components/" + component)
-		} else if slices.Contains(feature.Components, component) {
+		} else if slices.Contains(feature.Components, component) && !slices.Contains(feature.Defaults, component) {
 			add("../" + feature.Name + "/config/" + component)
 		}
+	}
+	for _, component := range settings.withoutFor(feature) {
+		kustomization.Patches = append(kustomization.Patches, types.Patch{
+			Target: &types.Selector{ResId: resid.ResId{Name: feature.GrantOf(component)}},
+			Patch:  "{apiVersion: v1, kind: any, metadata: {name: any}, $patch: delete}",
+		})
 	}
 	for _, gate := range settings.Gates[feature.Name] {
 		if component, has := feature.Gate(gate.Name); has && gate.On {

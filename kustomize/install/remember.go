@@ -24,6 +24,7 @@ type memory struct {
 	Version    string   `json:"version,omitempty"`
 	Manifests  string   `json:"manifests,omitempty"`
 	Components []string `json:"components,omitempty"`
+	Without    []string `json:"without,omitempty"`
 	Gates      []Gate   `json:"gates,omitempty"`
 	PullSecret string   `json:"imagePullSecret,omitempty"`
 	Patches    []string `json:"patches,omitempty"`
@@ -32,8 +33,8 @@ type memory struct {
 // remember writes the settings down in the manager's Deployment. Without any, nothing is written.
 func remember(objects []*unstructured.Unstructured, feature catalog.Feature, settings Settings) error {
 	kept := memory{
-		Registry: settings.Registry, Components: settings.componentsFor(feature), Gates: settings.Gates[feature.Name],
-		PullSecret: settings.PullSecret, Patches: settings.Patches,
+		Registry: settings.Registry, Components: settings.componentsFor(feature), Without: settings.withoutFor(feature),
+		Gates: settings.Gates[feature.Name], PullSecret: settings.PullSecret, Patches: settings.Patches,
 	}
 	if tag, chosen := settings.Versions[feature.Name]; chosen {
 		kept.Version, kept.Manifests = tag, feature.Version
@@ -99,11 +100,18 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 		}
 		earlier.Components = append(earlier.Components, component)
 	}
+	for _, component := range kept.Without {
+		if !slices.Contains(feature.Defaults, component) {
+			lost = append(lost, fmt.Sprintf("--without=%s: no component of this name is installed by default", component))
+			continue
+		}
+		earlier.Without = append(earlier.Without, component)
+	}
 	return earlier, lost, nil
 }
 
 // Over returns the settings of one feature: these, and the settings of an earlier install that these do not set. Components
-// and gates are added to earlier ones.
+// and gates are added to earlier ones. A component that was left out stays out until it is named.
 func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	merged := Settings{
 		Registry: s.Registry, Versions: map[string]string{}, Gates: map[string][]Gate{}, OnlyNamespace: s.OnlyNamespace,
@@ -131,6 +139,12 @@ func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 			merged.Components = append(merged.Components, component)
 		}
 	}
+	for _, component := range feature.Defaults {
+		again := slices.Contains(s.Components, component)
+		if slices.Contains(s.Without, component) || slices.Contains(earlier.Without, component) && !again {
+			merged.Without = append(merged.Without, component)
+		}
+	}
 	gates := slices.DeleteFunc(slices.Clone(earlier.Gates[feature.Name]), func(old Gate) bool {
 		return slices.ContainsFunc(s.Gates[feature.Name], func(g Gate) bool { return g.Name == old.Name })
 	})
@@ -145,11 +159,22 @@ func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	return merged
 }
 
-// componentsFor returns the components that are for a feature, in the order given.
+// componentsFor returns the components that are for a feature, in the order given, apart from those that it has by default.
 func (s Settings) componentsFor(feature catalog.Feature) []string {
 	var all []string
 	for _, component := range s.Components {
-		if fits(feature, component) {
+		if fits(feature, component) && !slices.Contains(feature.Defaults, component) {
+			all = append(all, component)
+		}
+	}
+	return all
+}
+
+// withoutFor returns the components that are left out of a feature.
+func (s Settings) withoutFor(feature catalog.Feature) []string {
+	var all []string
+	for _, component := range feature.Defaults {
+		if slices.Contains(s.Without, component) {
 			all = append(all, component)
 		}
 	}
@@ -172,6 +197,9 @@ func (s Settings) flags(feature catalog.Feature) []string {
 	}
 	for _, component := range s.componentsFor(feature) {
 		all = append(all, "--component="+component)
+	}
+	for _, component := range s.withoutFor(feature) {
+		all = append(all, "--without="+component)
 	}
 	for _, gate := range s.Gates[feature.Name] {
 		all = append(all, fmt.Sprintf("--feature-gates=%s=%t", gate.Name, gate.On))

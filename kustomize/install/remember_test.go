@@ -65,7 +65,7 @@ func TestSettingsAreRecalled(t *testing.T) {
 	features := selected(t, "cloneset", "jobs")
 	chosen, err := install.Read(features, install.Choices{
 		Registry: "registry.example", Versions: []string{"jobs=" + another(t, "jobs", "new")}, Components: []string{"highavailability", "sidecarterminator"},
-		Gates: []string{"jobs:ImagePullJobGate=true"}, OnlyNamespace: "team",
+		Without: []string{"pullsecrets"}, Gates: []string{"jobs:ImagePullJobGate=true"}, OnlyNamespace: "team",
 	})
 	require.NoError(t, err)
 	objects, err := install.Manifests(features[1], chosen)
@@ -99,12 +99,13 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 	assert.Empty(t, lost)
 	assert.Empty(t, earlier, "installed by kubectl")
 
-	manager.SetAnnotations(map[string]string{install.SettingsAnnotation: `{"registry": "a", "version": "v0.0.7", "manifests": "v0.0.6", "components": ["gone"], "gates": [{"name": "Typo", "on": true}, {"name": "KruiseDaemon", "on": false}]}`})
+	manager.SetAnnotations(map[string]string{install.SettingsAnnotation: `{"registry": "a", "version": "v0.0.7", "manifests": "v0.0.6", "components": ["gone"], "without": ["gone"], "gates": [{"name": "Typo", "on": true}, {"name": "KruiseDaemon", "on": false}]}`})
 	earlier, lost, err = install.Recall(feature, manager)
 	require.NoError(t, err)
 	assert.Equal(t, install.Settings{Registry: "a", Gates: map[string][]install.Gate{"jobs": {{Name: "KruiseDaemon"}}}}, earlier)
 	assert.Equal(t, []string{
 		"its operator has no feature gate Typo", "--version=v0.0.7 was set for manifests v0.0.6, and these are " + feature.Version, "component gone no longer exists",
+		"--without=gone: no component of this name is installed by default",
 	}, lost)
 
 	manager.SetAnnotations(map[string]string{install.SettingsAnnotation: "?"})

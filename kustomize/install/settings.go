@@ -23,6 +23,8 @@ type Settings struct {
 	Versions map[string]string
 	// Components are names of shared components and of components of features.
 	Components []string
+	// Without are names of components that features have by default, and that are left out.
+	Without []string
 	// Gates are feature gates by feature, in the order given.
 	Gates map[string][]Gate
 	// OnlyNamespace is the namespace that managers are restricted to; empty for none.
@@ -46,6 +48,7 @@ type Choices struct {
 	Registry      string
 	Versions      []string
 	Components    []string
+	Without       []string
 	Gates         []string
 	OnlyNamespace string
 	PullSecret    string
@@ -58,6 +61,7 @@ func (c *Choices) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&c.Registry, "registry", "", "registry of the images: REGISTRY/flotilla/FEATURE-manager")
 	set.StringSliceVar(&c.Versions, "version", nil, "tag of the images, or TAG@DIGEST, for all features or as FEATURE=TAG")
 	set.StringSliceVar(&c.Components, "component", nil, "components to add: "+strings.Join(Shared(), ", ")+", or a component of a feature")
+	set.StringSliceVar(&c.Without, "without", nil, "components to leave out of those that are installed by default, such as pullsecrets of jobs")
 	set.StringSliceVar(&c.Gates, "feature-gates", nil, "feature gates, as NAME=true or FEATURE:NAME=true; NAME- discards the value of an earlier install")
 	set.StringVar(&c.PullSecret, "image-pull-secret", "", "pull Secret of the images, in namespace "+Namespace)
 	set.StringArrayVar(&c.Patches, "patch", nil, "file with strategic merge patches of the manifests, as in kustomize; may be repeated")
@@ -72,7 +76,7 @@ func Shared() []string {
 // FEATURE:NAME=BOOL. A gate without a feature is for the features with managers that read it. Errors are misuse.
 func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	settings := Settings{
-		Versions: map[string]string{}, Components: choices.Components, Gates: map[string][]Gate{},
+		Versions: map[string]string{}, Components: choices.Components, Without: choices.Without, Gates: map[string][]Gate{},
 		OnlyNamespace: choices.OnlyNamespace, PullSecret: choices.PullSecret,
 	}
 	var err error
@@ -96,6 +100,9 @@ func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 			return settings, cli.MisuseErrorf("unknown component %q: use %s", component, strings.Join(componentsOf(features), ", "))
 		}
 	}
+	if err := checkWithout(features, choices); err != nil {
+		return settings, err
+	}
 	for _, text := range choices.Versions {
 		if err := settings.addVersion(features, text); err != nil {
 			return settings, err
@@ -107,6 +114,25 @@ func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 		}
 	}
 	return settings, nil
+}
+
+// checkWithout refuses to leave out a component that none of the features has by default.
+func checkWithout(features []catalog.Feature, choices Choices) error {
+	var defaults []string
+	for _, feature := range features {
+		defaults = append(defaults, feature.Defaults...)
+	}
+	for _, component := range choices.Without {
+		switch {
+		case len(defaults) == 0:
+			return cli.MisuseErrorf("--without %s: these features have no component that is installed by default", component)
+		case !slices.Contains(defaults, component):
+			return cli.MisuseErrorf("--without %s: must be a component that is installed by default: use %s", component, strings.Join(defaults, ", "))
+		case slices.Contains(choices.Components, component):
+			return cli.MisuseErrorf("--without %s contradicts --component %s: use one of them", component, component)
+		}
+	}
+	return nil
 }
 
 func checkNamespace(name string) error {

@@ -184,6 +184,27 @@ components: [../statefulset/config/resize, ../statefulset/config/predownload]
 	}
 }
 
+// A component of default that grants something is left out by the patch that the component itself names.
+func TestAGrantIsLeftOutByAnOverlay(t *testing.T) {
+	readme, err := fs.ReadFile(repository(t)["jobs/config"], "pullsecrets/kustomization.yaml")
+	require.NoError(t, err)
+	patches := regexp.MustCompile(`(?m)^#   (.*\n)`).FindAllStringSubmatch(string(readme), -1)
+	require.Len(t, patches, 3)
+	var patch strings.Builder
+	for _, line := range patches {
+		patch.WriteString(line[1])
+	}
+	for _, overlay := range []string{"kustomize/overlays/jobs", "kustomize/overlays/all", "jobs/config/default"} {
+		with := build(t, overlay)
+		require.Contains(t, with, "\n  name: jobs-manager-pullsecrets\n", overlay)
+
+		without := buildMine(t, "resources: [../"+overlay+"]\n"+patch.String())
+
+		assert.NotContains(t, without, "jobs-manager-pullsecrets")
+		assert.Equal(t, strings.Count(with, "\nkind: ClusterRole")-2, strings.Count(without, "\nkind: ClusterRole"), "a role and its binding")
+	}
+}
+
 // Which runtime the nodes have, and which pods the manager is asked about, is chosen by an overlay.
 func TestComponentsOfTheNodeAgentAreChosenByAnOverlay(t *testing.T) {
 	cases := []struct{ component, want, without string }{

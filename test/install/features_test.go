@@ -67,9 +67,13 @@ func renderFeature(config string) (feature, error) {
 	return f, nil
 }
 
-// componentsOf returns the folders of a config's components, relative to a folder beside the modules.
+// componentsOf returns the folders of a config's components that its default leaves out, relative to a folder beside the modules.
 func componentsOf(config string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(config, "*", "kustomization.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	byDefault, err := os.ReadFile(filepath.Join(config, "default", "kustomization.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +83,9 @@ func componentsOf(config string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.Contains(string(text), "\nkind: Component\n") {
-			folder := filepath.Dir(file)
+		folder := filepath.Dir(file)
+		there := strings.Contains(string(byDefault), "\n- ../"+filepath.Base(folder)+"\n")
+		if strings.Contains(string(text), "\nkind: Component\n") && !there {
 			found = append(found, path.Join("..", filepath.Base(filepath.Dir(config)), "config", filepath.Base(folder)))
 		}
 	}
