@@ -92,7 +92,8 @@ func TestWithoutPullSecretsOtherJobsRun(t *testing.T) {
 	job := givenPull(t, c, namespace, node, "narrow-secret:1", "registry")
 	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, c.Get(t.Context(), client.ObjectKeyFromObject(job), job))
-		assert.Contains(check, job.Status.Message, "secret registry")
+		assert.Contains(check, job.Status.Message, "the operator has no permission to get secret registry; install component pullsecrets of feature jobs")
+		assert.Contains(check, reasonsOf(t, check, c, job), plan.EventSecretsForbidden)
 	})
 	assertOthersRun(t, c, namespace, node, "narrow")
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(node), node))

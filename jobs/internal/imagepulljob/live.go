@@ -89,8 +89,8 @@ func newPullSecrets(live client.Reader, namespace string, clock clock.PassiveClo
 	}
 }
 
-// get returns a secret, nil if it is absent; false if nothing is known.
-func (s *pullSecrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, bool) {
+// get returns a secret, nil if it is absent. After an error nothing is known of it.
+func (s *pullSecrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	secret, err := s.secrets.get(key, func() (*corev1.Secret, error) {
 		found := &corev1.Secret{}
 		err := s.live.Get(ctx, key, found)
@@ -102,7 +102,7 @@ func (s *pullSecrets) get(ctx context.Context, key types.NamespacedName) (*corev
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Failed to read a pull secret", "secret", key)
 	}
-	return secret, err == nil
+	return secret, err
 }
 
 // namespaceReady returns false if the namespace of the copies is known to be absent or going.

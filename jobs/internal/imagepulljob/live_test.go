@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -31,8 +32,8 @@ func TestAChangedSecretIsSeenWithinTenSeconds(t *testing.T) {
 	clock, live := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), &server{version: "1"}
 	s := newPullSecrets(live, "config", clock)
 	read := func() string {
-		secret, known := s.get(t.Context(), types.NamespacedName{Namespace: "default", Name: "registry"})
-		assert.True(t, known)
+		secret, err := s.get(t.Context(), types.NamespacedName{Namespace: "default", Name: "registry"})
+		require.NoError(t, err)
 		return secret.ResourceVersion
 	}
 	assert.Equal(t, "1", read())

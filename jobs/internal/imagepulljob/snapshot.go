@@ -178,8 +178,12 @@ func (p *passes) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob, end
 		for _, name := range job.Spec.PullSecrets {
 			key := types.NamespacedName{Namespace: job.Namespace, Name: name}
 			keys = append(keys, sourceKey(key))
-			if secret, known := p.secrets.get(ctx, key); known {
+			secret, err := p.secrets.get(ctx, key)
+			switch {
+			case err == nil:
 				s.Sources[name] = secret
+			case apierrors.IsForbidden(err):
+				s.Forbidden = append(s.Forbidden, name)
 			}
 			taken, err := p.takenNames(ctx, key)
 			if err != nil {

@@ -22,8 +22,8 @@ const (
 	MessageForbidden = "no image is pulled: the operator has no permission to list and watch nodeimages"
 	// MessageOneNamespace means that the operator serves one namespace only: NodeImages, of nodes, belong to none.
 	MessageOneNamespace = "no image is pulled: the operator runs with --namespace and so does not manage NodeImages"
-	// MessageSecretsForbidden begins the message about permissions that the manager lacks in the namespace of the
-	// copies of pull secrets.
+	// MessageSecretsForbidden begins the message about permissions that the manager lacks: in the namespace of the copies of
+	// pull secrets, or to read a pull secret.
 	MessageSecretsForbidden = "failed to copy pull secrets"
 	// MessageNotStarted is the reason why a node that never pulled the image counts as failed.
 	MessageNotStarted = "the deadline passed before the node started the pull"
@@ -40,8 +40,8 @@ const (
 	// EventNamespaceMissing means that the namespace of the copies of pull secrets is not there, or is going; the job
 	// waits for it.
 	EventNamespaceMissing = "ConfigNamespaceMissing"
-	// EventSecretsForbidden means that the manager lacks rights in the namespace of the copies of pull secrets; the job
-	// waits for them.
+	// EventSecretsForbidden means that the manager lacks rights in the namespace of the copies of pull secrets, or to read a
+	// pull secret; the job waits for them.
 	EventSecretsForbidden = "PullSecretsForbidden"
 	// EventNotInstalled means that the cluster does not serve NodeImage; the job begins as soon as it does.
 	EventNotInstalled = "NodeImageNotInstalled"

@@ -31,6 +31,18 @@ func TestALackingRightConcernsJobsWithSecrets(t *testing.T) {
 	assert.Equal(t, MessageProgress+"0.0%", p.status.Message)
 }
 
+// A job waits while a pull secret of it may not be read, and says which one and what grants that.
+func TestASecretThatMayNotBeReadIsNamed(t *testing.T) {
+	secret := job(func(j *v1beta1.ImagePullJob) { j.Spec.PullSecrets = []string{"registry"} })
+	s := Secrets{Namespace: "config", NamespaceReady: true, Forbidden: []string{"registry"}}
+	p := compute(t, Snapshot{Job: secret, Targets: []*nodeimage.NodeImage{image("n0")}, Secrets: s, Now: now})
+	assert.Empty(t, p.Steps)
+	assert.Equal(t, MessageProgress+"0.0%; "+MessageSecretsForbidden+
+		": the operator has no permission to get secret registry; install component pullsecrets of feature jobs", p.status.Message)
+	assert.Equal(t, EventSecretsForbidden, p.Notices[0].Reason)
+	assert.Equal(t, SecretRecheck, p.RequeueAfter)
+}
+
 // Without that right a completed job keeps its finalizer, since its copies are still there, and a deleted one does not:
 // it would hold its namespace.
 func TestALackingRightHoldsNoNamespace(t *testing.T) {

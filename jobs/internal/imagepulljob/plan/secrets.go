@@ -69,6 +69,10 @@ func (p *pass) copySecrets() (refs []nodeimage.SecretReference, ready bool) {
 	for _, name := range names {
 		source, known := p.Secrets.Sources[name]
 		switch {
+		case slices.Contains(p.Secrets.Forbidden, name):
+			p.warn(EventSecretsForbidden, fmt.Sprintf(
+				"%s: the operator has no permission to get secret %s; install component pullsecrets of feature jobs", MessageSecretsForbidden, name))
+			return nil, false
 		case !known:
 			p.notes = append(p.notes, "failed to read secret "+name)
 			return nil, false

@@ -48,6 +48,8 @@ type Secrets struct {
 	// Sources are the secrets of the job by name: nil for one that is known to be absent. Nothing is known of one that is
 	// not in the map.
 	Sources map[string]*corev1.Secret
+	// Forbidden are those of them that the manager may not read.
+	Forbidden []string
 	// Copies are the copies of these secrets, and all that the job refers to.
 	Copies []*corev1.Secret
 	// Taken are the CopyNames of these secrets that other secrets have.
