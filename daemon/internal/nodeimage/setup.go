@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -48,7 +47,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := newReconciler(base, clock.RealClock{}, o.CreationDelay)
+	r := newReconciler(base, o.CreationDelay)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).
@@ -68,14 +67,14 @@ func followJobs(ctx context.Context, mgr ctrl.Manager, made controller.Controlle
 	if err != nil {
 		return err
 	}
-	g := &optional.Gate{Kind: r.jobs.Kind, Discovery: discovery, Client: mgr.GetClient()}
+	g := &optional.Gate{Kind: r.passes.jobs.Kind, Discovery: discovery, Client: mgr.GetClient()}
 	return optional.Begin(ctx, mgr, optional.Beginning{
 		Ready: g.Open,
 		With: func(context.Context) error {
-			if err := made.Watch(source.Kind[client.Object](mgr.GetCache(), r.jobs.Metadata(g.Version()), r.jobHandler())); err != nil {
+			if err := made.Watch(source.Kind[client.Object](mgr.GetCache(), r.passes.jobs.Metadata(g.Version()), r.jobHandler())); err != nil {
 				return fmt.Errorf("watch image pull jobs: %w", err)
 			}
-			return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.jobs.fill(ctx, mgr.GetCache(), g.Version()) }))
+			return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return r.passes.jobs.fill(ctx, mgr.GetCache(), g.Version()) }))
 		},
 	})
 }

@@ -21,15 +21,15 @@ const agentGrace = 5 * time.Second
 
 // reports reports whether the pass writes the status: when it differs and the agent has had its time. Pulls that are
 // given up do not wait for the agent. After the time of the agent the plan runs again.
-func (r *reconciler) reports(snap plan.Snapshot, todo *plan.Plan) bool {
+func (p *passes) reports(snap plan.Snapshot, todo *plan.Plan) bool {
 	switch {
 	case todo.Status == nil:
 		return false
 	case equality.Semantic.DeepEqual(&snap.Image.Status, todo.Status):
-		r.agents.Forget(client.ObjectKeyFromObject(snap.Image))
+		p.agents.Forget(client.ObjectKeyFromObject(snap.Image))
 		return false
 	}
-	left := r.agents.left(client.ObjectKeyFromObject(snap.Image), snap.Now)
+	left := p.agents.left(client.ObjectKeyFromObject(snap.Image), snap.Now)
 	if len(todo.Failures) > 0 {
 		return true
 	}
