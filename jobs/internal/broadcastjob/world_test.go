@@ -199,9 +199,13 @@ func (w *world) settle() {
 		w.addJob()
 	}
 	w.edit(func(spec *v1beta1.BroadcastJobSpec) { spec.Paused, spec.Parallelism = false, new(intstr.FromInt(2)) })
-	for range 120 {
+	for i := range 120 {
 		w.at = w.at.Add(time.Second)
 		w.collect()
+		if i == 60 { // jobs that wait for nodes are woken by nothing else
+			w.addNode()
+			w.heal()
+		}
 		if w.job != nil && w.job.Spec.Paused { // by a failed pod
 			w.edit(func(spec *v1beta1.BroadcastJobSpec) { spec.Paused = false })
 		}

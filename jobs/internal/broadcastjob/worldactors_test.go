@@ -97,6 +97,17 @@ func (w *world) changeNode(name string) {
 	w.nodes[name] = n
 }
 
+// heal has all nodes take the pods of the job.
+func (w *world) heal() {
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		if n := w.nodes[name].DeepCopy(); !takes(n) {
+			n.Spec.Unschedulable, n.Spec.Taints, n.Labels = false, nil, map[string]string{"zone": "a"}
+			w.stamp(n)
+			w.nodes[name] = n
+		}
+	}
+}
+
 // takes reports whether a node takes pods of the job.
 func takes(n *corev1.Node) bool {
 	return !n.Spec.Unschedulable && len(n.Spec.Taints) == 0 && n.Labels["zone"] == "a"
