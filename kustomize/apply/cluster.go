@@ -45,8 +45,8 @@ func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	config = Repeating(config)
 	if user != "" {
-		config = rest.CopyConfig(config)
 		config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	}
 	config.QPS = -1 // the server limits

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 )
@@ -131,7 +132,7 @@ func Objects(t *testing.T) *dynamic.DynamicClient {
 	flags.KubeConfig = &Administrator
 	config, err := flags.ToRESTConfig()
 	require.NoError(t, err)
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(apply.Repeating(config))
 	require.NoError(t, err)
 	return client
 }

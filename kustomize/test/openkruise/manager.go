@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
 const (
@@ -60,7 +62,7 @@ type Manager struct {
 // New returns the manager on a cluster, with the rights that its account has there. The config is of a user who may
 // impersonate it.
 func New(config *rest.Config) (Manager, error) {
-	config = rest.CopyConfig(config)
+	config = apply.Repeating(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: Account}
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
