@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +24,9 @@ import (
 	"github.com/flotilla-project/flotilla/test/managers"
 	"github.com/flotilla-project/flotilla/test/story"
 )
+
+// oneByOne is for a change of what is optional: all at once may hide that one of them is not.
+var oneByOne = flag.Bool("one-by-one", false, "take each permission away by itself, too, which takes half an hour")
 
 // needed are the resources without which an operator cannot do what its story tells, its own kind first. It can do without
 // all others that its roles name, those of new rules included.
@@ -50,18 +54,11 @@ func TestALostPermissionStopsNothingElse(t *testing.T) {
 		require.NoError(t, managers.Define(t.Context(), world.Client, feature)) // what is not served is not asked for
 	}
 	for _, feature := range all() {
+		var spare []string
 		t.Run(feature, func(t *testing.T) {
 			f, mine := install(t, "", feature), needed()[feature]
 			a := accountOf(t, feature)
-			works(t, f[feature])
-			spare := a.lose(t, func(resource string) bool { return !slices.Contains(mine, resource) })
-			require.NotEmpty(t, spare)
-			t.Run("while it runs", stories()[feature])
-
-			f.stop(t, feature)
-			f.start(t, feature)
-			t.Run("before it starts", stories()[feature])
-			assert.Subset(t, spare, lacks(t, f[feature]), "what the metrics name was taken away")
+			spare = f.worksWithout(t, a, feature, func(resource string) bool { return !slices.Contains(mine, resource) })
 
 			f.stop(t, feature)
 			lost := a.lose(t, func(resource string) bool { return slices.Contains(mine, resource) })
@@ -74,7 +71,32 @@ func TestALostPermissionStopsNothingElse(t *testing.T) {
 			f.stop(t, feature)
 			require.NoError(t, os.Truncate(f[feature].Log, 0)) // it was made to fail
 		})
+		for _, resource := range spare {
+			if *oneByOne {
+				t.Run(feature+" without "+resource, func(t *testing.T) {
+					f := install(t, "", feature)
+					f.worksWithout(t, accountOf(t, feature), feature, func(lost string) bool { return lost == resource })
+				})
+			}
+		}
 	}
+}
+
+// worksWithout takes the chosen permissions away, tells the story of the feature before and after a start of the operator, and
+// returns the permissions.
+func (f fleet) worksWithout(t *testing.T, a *account, feature string, chosen func(resource string) bool) (lost []string) {
+	t.Helper()
+	works(t, f[feature])
+	lost = a.lose(t, chosen)
+	require.NotEmpty(t, lost)
+	t.Run("while it runs", stories()[feature])
+	f.stop(t, feature)
+	f.start(t, feature)
+	t.Run("before it starts", stories()[feature])
+	told := lacks(t, f[feature])
+	assert.Subset(t, lost, told, "what the metrics name was taken away")
+	t.Logf("%s without %v: its metrics name %v", feature, lost, told)
+	return lost
 }
 
 // works waits until the caches of the operator are filled. Until then it takes a permission for granted that it had when it
