@@ -24,6 +24,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 
 // Run runs an operator until ctx ends or an error occurs. The order of the steps matters: our objects can be read only
@@ -82,7 +83,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 		}
 	}
 	go startup.waitForCaches(ctx, operator, env)
-	return env.Manager.Start(ctx)
+	return process.RunManager(ctx, env.Manager)
 }
 
 // ignoreEnd drops an error that only means that ctx has ended.
