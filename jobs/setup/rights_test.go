@@ -36,13 +36,7 @@ func TestALackingRightCostsNothingElse(t *testing.T) {
 		Flags: []string{"--feature-gates=SidecarTerminator=true"},
 	}.Start(t)
 	namespace := env.Namespace(t)
-	node := &daemon.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "rights-" + namespace}}
-	require.NoError(t, c.Create(t.Context(), node))
-	givenEligibleNode(t, c, node.Name, nil)
-	require.NoError(t, c.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson,
-		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
-	}))
+	node := givenNodeAndRegistry(t, c, namespace, "rights-"+namespace)
 
 	before := givenPull(t, c, namespace, node, "secret-before:1", "registry")
 	lacksRights(t, c, before)
@@ -81,13 +75,7 @@ func TestWithoutPullSecretsOtherJobsRun(t *testing.T) {
 	require.Len(t, left, len(roles)-1)
 	operators.Granted{Env: &env, Operator: Operator(), Files: config.Files, Roles: left}.Start(t)
 	namespace := env.Namespace(t)
-	node := &daemon.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: "narrow-" + namespace}}
-	require.NoError(t, c.Create(t.Context(), node))
-	givenEligibleNode(t, c, node.Name, nil)
-	require.NoError(t, c.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson,
-		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
-	}))
+	node := givenNodeAndRegistry(t, c, namespace, "narrow-"+namespace)
 
 	job := givenPull(t, c, namespace, node, "narrow-secret:1", "registry")
 	await.Until(t, func(check *assert.CollectT) {
@@ -105,6 +93,19 @@ func TestWithoutPullSecretsOtherJobsRun(t *testing.T) {
 	await.Until(t, func(check *assert.CollectT) {
 		assert.True(check, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(job), job)), "its copy is released")
 	})
+}
+
+// givenNodeAndRegistry returns the NodeImage of a new node. Pull secret registry is in the namespace.
+func givenNodeAndRegistry(t *testing.T, c client.Client, namespace, name string) *daemon.NodeImage {
+	t.Helper()
+	node := &daemon.NodeImage{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	require.NoError(t, c.Create(t.Context(), node))
+	givenEligibleNode(t, c, node.Name, nil)
+	require.NoError(t, c.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}")},
+	}))
+	return node
 }
 
 func givenPull(t *testing.T, c client.Client, namespace string, node *daemon.NodeImage, image string, secrets ...string) *v1beta1.ImagePullJob {
