@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
 // manager owns the fields that commands write.
@@ -38,6 +40,7 @@ func Connect(flags genericclioptions.RESTClientGetter) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	config = apply.Repeating(config)
 	config.QPS = -1 // the server's fair queueing limits a command, which makes few requests
 	config.WarningHandler = rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true})
 	c := &Client{Namespace: namespace}
