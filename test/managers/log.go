@@ -13,9 +13,17 @@ import (
 // such as one that waited for its cache.
 const interrupted = "error received after stop sequence was engaged"
 
+// Repeated is an error that a log has several times.
+type Repeated struct {
+	// Times is how often.
+	Times int
+	// Last is its cause as logged last.
+	Last string
+}
+
 // Errors counts the errors in the log by where they come from and what they say, without those of controllers that were
 // interrupted. A line that is no JSON, such as that of a panic, counts as an error, too.
-func (m *Manager) Errors() (map[string]int, error) {
+func (m *Manager) Errors() (map[string]Repeated, error) {
 	text, err := os.ReadFile(m.Log)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s: %w", m.Feature, err)
@@ -60,8 +68,8 @@ func (m *Manager) lastLines() string {
 	return strings.Join(lines[max(0, len(lines)-most):], "")
 }
 
-func errorsIn(log string) map[string]int {
-	count := map[string]int{}
+func errorsIn(log string) map[string]Repeated {
+	found := map[string]Repeated{}
 	for line := range strings.Lines(log) {
 		var entry struct{ Level, Logger, Msg, Controller, Error string }
 		if line = strings.TrimSpace(line); line == "" {
@@ -69,10 +77,11 @@ func errorsIn(log string) map[string]int {
 		}
 		switch err := json.Unmarshal([]byte(line), &entry); {
 		case err != nil:
-			count[line]++
+			found[line] = Repeated{Times: found[line].Times + 1}
 		case entry.Level == "error" && entry.Msg != interrupted:
-			count[strings.Join([]string{entry.Logger, entry.Controller, entry.Msg}, " ")]++
+			origin := strings.Join([]string{entry.Logger, entry.Controller, entry.Msg}, " ")
+			found[origin] = Repeated{Times: found[origin].Times + 1, Last: entry.Error}
 		}
 	}
-	return count
+	return found
 }

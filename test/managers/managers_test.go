@@ -32,7 +32,7 @@ apiVersion: apps/v1
 }
 
 func TestErrorsAreCountedByOrigin(t *testing.T) {
-	assert.Equal(t, map[string]int{"cloneset  reconciler error": 2, "panic: oops": 1}, errorsIn(`
+	assert.Equal(t, map[string]Repeated{"cloneset  reconciler error": {2, "b"}, "panic: oops": {1, ""}}, errorsIn(`
 {"level":"info","msg":"started"}
 {"level":"error","logger":"cloneset","msg":"reconciler error","error":"a"}
 {"level":"error","logger":"cloneset","msg":"reconciler error","error":"b"}

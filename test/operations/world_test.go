@@ -138,8 +138,8 @@ func (f fleet) remove(t *testing.T, feature string) {
 	stopped := m.Stop()
 	logged, err := m.Errors()
 	require.NoError(t, err)
-	for what, times := range logged {
-		assert.LessOrEqual(t, times, fewErrors, "%s logs again and again: %s", feature, what)
+	for what, e := range logged {
+		assert.LessOrEqual(t, e.Times, fewErrors, "%s logs again and again: %s: %s", feature, what, e.Last)
 	}
 	ctx := context.WithoutCancel(t.Context())
 	removed := m.Uninstall(ctx, func(o unstructured.Unstructured) bool { return !managers.IsDefinition(o) })

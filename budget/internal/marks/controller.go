@@ -23,6 +23,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -199,7 +200,7 @@ func (r *podMarks) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		}
 		budgets, err := r.cover.Budgets(ctx, pod)
 		if err != nil {
-			return base.Pass{}, fmt.Errorf("find the budgets of pod %s: %v", key, err) //nolint:errorlint // it is not the pod that is not found
+			return base.Pass{}, fmt.Errorf("find the budgets of pod %s: %w", key, later.OfAnother(err))
 		}
 		now := r.Clock.Now()
 		return base.Pass{Object: pod, Plan: ofPod(pod, budgets, r.KnownRefusals(pod, nil, 0, now), metav1.NewTime(now))}, nil

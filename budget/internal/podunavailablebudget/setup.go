@@ -87,7 +87,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 			return nil
 		})).
 		WatchesRawSource(source.Channel(r.workloads.edited, &handler.EnqueueRequestForObject{})).
-		WatchesRawSource(source.Channel(r.workloads.changed, later(republished))).
+		WatchesRawSource(source.Channel(r.workloads.changed, wakeAfter(republished))).
 		WithOptions(o.Options(workers)).
 		Complete(r)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -50,22 +51,14 @@ func (r *reconciler) readWorkloads(ctx context.Context, s *plan.Snapshot, key ty
 		return r.workloads.follow(ctx, key, map[cover.Object]bool{{Kind: cover.KindOf(t), Name: name}: true})
 	}
 	if err != nil {
-		return hide(fmt.Errorf("read the pods of budget %s: %w", key, err))
+		return later.OfAnother(fmt.Errorf("read the pods of budget %s: %w", key, err))
 	}
 	workloads, on, err := r.cover.Workloads(ctx, pods, target)
 	if err != nil {
-		return hide(fmt.Errorf("read the workloads of budget %s: %w", key, err))
+		return later.OfAnother(fmt.Errorf("read the workloads of budget %s: %w", key, err))
 	}
 	s.Pods, s.Workloads = pods, workloads
 	return r.workloads.follow(ctx, key, on)
-}
-
-// hide keeps the absence of another object from being taken for the absence of the budget.
-func hide(err error) error {
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%v", err) //nolint:errorlint // that is the point
-	}
-	return err
 }
 
 // look asks the server about pods with new changes and about pods with grants that would end. It keeps the answers until

@@ -56,8 +56,8 @@ func (w *workloads) run(ctx context.Context) error {
 	return nil
 }
 
-// later wakes objects after a while, once for all events until then.
-func later(after time.Duration) handler.EventHandler {
+// wakeAfter wakes objects after a while, once for all events until then.
+func wakeAfter(after time.Duration) handler.EventHandler {
 	return handler.Funcs{GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, after)
 	}}

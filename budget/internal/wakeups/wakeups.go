@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 )
 
 const (
@@ -76,9 +78,15 @@ func (q *Queue[T]) next(ctx context.Context) bool {
 		q.due.Forget(one)
 		return true
 	}
-	if ctx.Err() == nil {
-		log.FromContext(ctx).Error(err, "Failed to find the objects of an event; retrying")
-		q.due.AddRateLimited(one)
+	if ctx.Err() != nil {
+		return true
 	}
+	if wait, ok := later.Wait(err, time.Now()); ok {
+		q.due.Forget(one)
+		q.due.AddAfter(one, wait)
+		return true
+	}
+	log.FromContext(ctx).Error(err, "Failed to find the objects of an event; retrying")
+	q.due.AddRateLimited(one)
 	return true
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
@@ -68,5 +70,24 @@ func TestAFailedLookupIsRepeated(t *testing.T) {
 	for woken.Name != "other" {
 		woken, _ = requests.Get()
 		requests.Done(woken)
+	}
+}
+
+// A lookup is repeated when the server is asked again, and not before.
+func TestALookupWaitsForAServerThatDoesNotAnswer(t *testing.T) {
+	const silence = 50 * time.Millisecond
+	var lookups []time.Time
+	q := New(func(context.Context, string) ([]reconcile.Request, error) {
+		if lookups = append(lookups, time.Now()); len(lookups) < 3 {
+			return nil, &later.Error{Err: errors.New("no answer"), At: time.Now().Add(silence)}
+		}
+		return []reconcile.Request{requestFor("other")}, nil
+	})
+	requests := start(t, q)
+	q.Add("owner", requests, 0)
+	woken, _ := requests.Get()
+	assert.Equal(t, "other", woken.Name)
+	for i := 1; i < len(lookups); i++ {
+		assert.GreaterOrEqual(t, lookups[i].Sub(lookups[i-1]), silence)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,6 +32,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/events"
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 	"github.com/flotilla-project/flotilla/core/controllers/status"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -253,12 +255,17 @@ func TestEachErrorOfReadingHasItsConsequences(t *testing.T) {
 		wait      time.Duration
 		err       error
 		want      error
+		after     time.Duration
 		looks     int
 		forgotten []types.NamespacedName
 	}{
-		"the cache is behind": {wait: time.Second},
+		"the cache is behind": {wait: time.Second, after: time.Second},
 		"the object is gone":  {err: apierrors.NewNotFound(schema.GroupResource{}, "web"), looks: 1, forgotten: []types.NamespacedName{request().NamespacedName, request().NamespacedName}},
 		"something is unread": {err: unread, want: unread, looks: 1},
+		"it is read again in a while": {
+			err:   fmt.Errorf("read: %w", &later.Error{Err: unread, At: time.Unix(2, 0)}),
+			after: 2 * time.Second, looks: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := givenWorld(t)
@@ -270,7 +277,7 @@ func TestEachErrorOfReadingHasItsConsequences(t *testing.T) {
 				return w.pass(), test.err
 			})
 			require.ErrorIs(t, err, test.want)
-			assert.Equal(t, ctrl.Result{RequeueAfter: test.wait}, result)
+			assert.Equal(t, ctrl.Result{RequeueAfter: test.after}, result)
 			assert.Equal(t, test.looks, looks)
 			assert.Equal(t, test.forgotten, w.forgotten)
 			assert.Empty(t, w.writes)

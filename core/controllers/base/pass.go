@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 )
@@ -64,7 +65,8 @@ type Notices struct {
 
 // Handle runs one pass over the object of a request, unless the last pass is too recent for its cost, or the cache does
 // not show the writes for the object yet. look reads the object and all that belongs to it, and plans; its error
-// satisfies IsNotFound only when the object itself is gone.
+// satisfies IsNotFound only when the object itself is gone. An error that later.Wait knows is no failure: the object is
+// looked at again when its cause is.
 func (c *Controller) Handle(
 	ctx context.Context, req ctrl.Request, look func(context.Context, types.NamespacedName) (Pass, error),
 ) (ctrl.Result, error) {
@@ -80,6 +82,10 @@ func (c *Controller) Handle(
 	if apierrors.IsNotFound(err) {
 		c.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
+	}
+	if wait, ok := later.Wait(err, c.Clock.Now()); ok {
+		log.FromContext(ctx).V(1).Info("Cannot read all that belongs to the object now", "after", wait.String(), "error", err.Error())
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if err != nil {
 		return ctrl.Result{}, err

@@ -35,7 +35,7 @@ func (r *Reader) findByScale(ctx context.Context, id identity, denied error) (*m
 	if known, ok := r.recent.Get(id); ok {
 		return known.(answer).object, known.(answer).err
 	}
-	return ask(ctx, &r.asking, "scale/"+id.String(), func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	return ask(ctx, r.patience, &r.asking, "scale/"+id.String(), func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		asked := r.options.Clock.Now()
 		scale, err := r.askScale(ctx, mapping, id.name)
 		if err == nil && id.uid != "" && id.uid != scale.UID {
@@ -45,8 +45,8 @@ func (r *Reader) findByScale(ctx context.Context, id identity, denied error) (*m
 			err = denied
 		}
 		if err != nil {
-			err = fmt.Errorf("get the scale of %s: %w", id, err)
-			r.recent.Add(id, answer{nil, err}, retryInterval)
+			err = r.patience.failed(ctx, "scale/"+id.String(), fmt.Errorf("get the scale of %s: %w", id, err))
+			r.recent.Add(id, answer{nil, err}, r.patience.life(err, 0))
 			return nil, err
 		}
 		object := metadataOf(mapping)

@@ -22,10 +22,11 @@ type kinds struct {
 	failed   *utilcache.LRUExpireCache // schema.GroupKind to error
 	filling  sync.Map                  // schema.GroupKind of caches that have begun
 	starting singleflight.Group
+	patience *patience
 }
 
-func newKinds(o Options) *kinds {
-	return &kinds{options: o, failed: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock)}
+func newKinds(o Options, p *patience) *kinds {
+	return &kinds{options: o, patience: p, failed: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock)}
 }
 
 // get returns the mapping of a kind after its cache has synced. The first call starts to cache the kind.
@@ -36,18 +37,18 @@ func (k *kinds) get(ctx context.Context, kind schema.GroupKind) (*meta.RESTMappi
 	if err, ok := k.failed.Get(kind); ok {
 		return nil, err.(error)
 	}
-	mapping, err := ask(ctx, &k.starting, kind.String(), func(ctx context.Context) (*meta.RESTMapping, error) {
+	mapping, err := ask(ctx, k.patience, &k.starting, kind.String(), func(ctx context.Context) (*meta.RESTMapping, error) {
 		mapping, err := k.start(ctx, kind)
 		if err == nil {
 			k.cached.Store(kind, mapping)
 		}
-		return mapping, err
+		return mapping, k.patience.failed(ctx, kind.String(), err)
 	})
 	if err != nil {
 		err = fmt.Errorf("cache %s: %w", kind, err)
 		// A cache that is not filled in time may be filled the next moment; or it is the caller who has gone.
 		if _, fills := k.filling.Load(kind); ctx.Err() == nil && !fills {
-			k.failed.Add(kind, err, retryInterval)
+			k.failed.Add(kind, err, k.patience.life(err, 0))
 		}
 	}
 	return mapping, err

@@ -102,13 +102,10 @@ func (r *Reader) find(ctx context.Context, id identity) (*metav1.PartialObjectMe
 	if known, ok := r.recent.Get(id); ok {
 		return known.(answer).object, known.(answer).err
 	}
-	return ask(ctx, &r.asking, id.String(), func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	return ask(ctx, r.patience, &r.asking, id.String(), func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		object, err := r.askFor(ctx, mapping, id)
-		life := retryInterval
-		if err == nil {
-			life = youngTTL
-		}
-		r.recent.Add(id, answer{object, err}, life)
+		err = r.patience.failed(ctx, id.String(), err)
+		r.recent.Add(id, answer{object, err}, r.patience.life(err, youngTTL))
 		return object, err
 	})
 }

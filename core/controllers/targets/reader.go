@@ -21,8 +21,6 @@ import (
 const (
 	// answerTimeout is how long an answer may take.
 	answerTimeout = 2 * time.Second
-	// retryInterval is how long an error is cached.
-	retryInterval = 10 * time.Second
 	// leftInterval is how long a kind is not asked for if its scales are enough.
 	leftInterval = time.Hour
 	// youngTTL is how long an object is cached that only the server has: it may go before the cache has seen it.
@@ -62,12 +60,14 @@ type Options struct {
 //
 // Its errors name the object. meta.IsNoMatchError holds where the cluster does not serve the kind, apierrors.IsForbidden
 // where the operator may not get, list or watch it, or get its scale, apierrors.IsNotFound where the object is gone,
-// errors.Is(err, ErrNoScale) where the kind has no scale. Any other error means that the server did not answer in time.
+// errors.Is(err, ErrNoScale) where the kind has no scale. Any other error means that the server did not answer in time;
+// later.Wait returns when it is asked again, unless it has not answered for a minute.
 type Reader struct {
 	options  Options
 	scales   dynamic.Interface // not scale.ScalesGetter, for which apps.example.com may be apps: it maps groups by their prefix
 	served   discovery.ServerResourcesInterface
 	kinds    *kinds
+	patience *patience
 	recent   *utilcache.LRUExpireCache // identity to the server's answer about an object that the cache does not have
 	replicas *lru.Cache                // types.UID to *remembered
 	scaled   *utilcache.LRUExpireCache // schema.GroupKind to whether it has a scale
@@ -87,8 +87,9 @@ func New(o Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of scales: %w", err)
 	}
+	p := newPatience(o.Clock)
 	return &Reader{
-		options: o, scales: scales, served: served, kinds: newKinds(o),
+		options: o, scales: scales, served: served, kinds: newKinds(o, p), patience: p,
 		recent:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 		replicas: lru.New(cacheSize),
 		scaled:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
@@ -98,7 +99,9 @@ func New(o Options) (*Reader, error) {
 
 // ask runs the question once for all concurrent callers with the same key, and stops waiting when answerTimeout or ctx
 // ends. The question itself then continues for the other callers.
-func ask[T any](ctx context.Context, group *singleflight.Group, key string, question func(context.Context) (T, error)) (T, error) {
+func ask[T any](
+	ctx context.Context, p *patience, group *singleflight.Group, key string, question func(context.Context) (T, error),
+) (T, error) {
 	waiting, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	answers := group.DoChan(key, func() (any, error) {
@@ -114,6 +117,6 @@ func ask[T any](ctx context.Context, group *singleflight.Group, key string, ques
 		}
 		return answer.Val.(T), nil
 	case <-waiting.Done():
-		return none, fmt.Errorf("wait for the API server: %w", waiting.Err())
+		return none, p.passing(fmt.Errorf("wait for the API server: %w", waiting.Err()), silentInterval)
 	}
 }

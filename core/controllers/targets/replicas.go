@@ -49,17 +49,14 @@ func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMet
 		return known.replicas, known.err
 	}
 	key := string(workload.UID) + "/" + strconv.FormatInt(workload.Generation, 10) + "/" + workload.ResourceVersion
-	return ask(ctx, &r.asking, key, func(ctx context.Context) (Replicas, error) {
+	return ask(ctx, r.patience, &r.asking, key, func(ctx context.Context) (Replicas, error) {
 		now := remembered{generation: workload.Generation, version: workload.ResourceVersion, asked: r.options.Clock.Now()}
 		now.replicas, now.err = r.askReplicas(ctx, workload)
-		life := replicasTTL
-		if now.err != nil {
-			life = retryInterval
-			if known != nil && known.err == nil {
-				now.replicas, now.err = known.replicas, nil // the spec has not changed since
-			}
+		now.err = r.patience.failed(ctx, string(workload.UID), now.err)
+		now.until = r.options.Clock.Now().Add(r.patience.life(now.err, replicasTTL))
+		if now.err != nil && known != nil && known.err == nil {
+			now.replicas, now.err = known.replicas, nil // the spec has not changed since
 		}
-		now.until = r.options.Clock.Now().Add(life)
 		r.replicas.Add(workload.UID, now)
 		return now.replicas, now.err
 	})

@@ -23,9 +23,10 @@ func (r *Reader) Unscaled(ctx context.Context, workload *metav1.PartialObjectMet
 	if known, ok := r.unscaled.Get(workload.UID); ok {
 		return known.(counted).n, known.(counted).err
 	}
-	return ask(ctx, &r.asking, "unscaled/"+string(workload.UID), func(ctx context.Context) (int32, error) {
+	return ask(ctx, r.patience, &r.asking, "unscaled/"+string(workload.UID), func(ctx context.Context) (int32, error) {
 		n, err := r.askUnscaled(ctx, workload)
-		r.unscaled.Add(workload.UID, counted{n, err}, retryInterval)
+		err = r.patience.failed(ctx, "unscaled/"+string(workload.UID), err)
+		r.unscaled.Add(workload.UID, counted{n, err}, r.patience.life(err, retryInterval))
 		return n, err
 	})
 }

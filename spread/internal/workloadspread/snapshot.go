@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/later"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
@@ -179,15 +180,12 @@ func (r *reconciler) whole(ctx context.Context, pods []*corev1.Pod) (map[types.U
 	return found, nil
 }
 
-// hidden returns nil for nil, and else an error that does not satisfy IsNotFound, which would mean that the spread is gone.
+// hidden returns nil for nil, and else an error that does not mean that the spread is gone.
 func hidden(what string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s: %s", what, err.Error())
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", what, later.OfAnother(err))
 }
 
 // controlled returns the pods that the owners control.
