@@ -27,7 +27,7 @@ func TestASilentServerFailsNoPod(t *testing.T) {
 	for range 3 {
 		<-held.Asked
 	}
-	assert.Equal(t, before, failures(t))
+	assert.InDelta(t, before, failures(t), 0)
 	held.Release()
 	await.Until(t, func(check *assert.CollectT) {
 		for _, pod := range a.pods {
@@ -35,7 +35,7 @@ func TestASilentServerFailsNoPod(t *testing.T) {
 			assert.Equal(check, b.Name, cover.Mark(pod))
 		}
 	})
-	assert.Equal(t, before, failures(t))
+	assert.InDelta(t, before, failures(t), 0)
 }
 
 // failures returns how many passes over pods have failed in this process.

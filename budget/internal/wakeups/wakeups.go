@@ -81,7 +81,7 @@ func (q *Queue[T]) next(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	if wait, ok := later.Wait(err, time.Now()); ok {
+	if wait, ok := later.Wait(err, time.Now()); ok { //nolint:forbidigo // the queue waits by this clock, too
 		q.due.Forget(one)
 		q.due.AddAfter(one, wait)
 		return true

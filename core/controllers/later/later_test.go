@@ -35,7 +35,7 @@ func TestWait(t *testing.T) {
 			assert.Equal(t, test.ok, ok)
 		})
 	}
-	assert.ErrorIs(t, at(102), cause)
+	require.ErrorIs(t, at(102), cause)
 	assert.EqualError(t, at(102), "no answer")
 }
 
