@@ -99,6 +99,10 @@ func TestContentSurvivesTheSecret(t *testing.T) {
 	assert.Equal(t, data["cert.pem"], data["tls.crt"])
 	assert.Equal(t, data["key.pem"], data["tls.key"])
 	assert.Equal(t, "ca\nnext\nprevious\n", string(content.Bundle()))
+	assert.Equal(t, content.Bundle(), data["ca.crt"])
+	assert.True(t, content.completes(data))
+	delete(data, "ca.crt")
+	assert.False(t, content.completes(data))
 
 	content.Next, content.Previous = Pair{}, nil
 	data = content.Data(data)

@@ -6,7 +6,7 @@ import (
 )
 
 // The keys of the Secret. The first six are OpenKruise's, so that a Secret can be taken over in both
-// directions; the rest exist during a rotation only.
+// directions; the next three exist during a rotation only.
 const (
 	caKeyKey         = "ca-key.pem"
 	caCertificateKey = "ca-cert.pem"
@@ -20,7 +20,9 @@ const (
 	nextCertificateKey     = "next-ca-cert.pem"
 	previousCertificateKey = "previous-ca-cert.pem"
 
-	externalCAKey = "ca.crt" // external certificates only
+	// bundleKey has all trusted CA certificates, for clients other than API servers, such as Prometheus. The key is that of
+	// cert-manager, so that it also has the CA of external certificates.
+	bundleKey = "ca.crt"
 )
 
 // Pair is a certificate and its private key, both in PEM.
@@ -64,9 +66,14 @@ func readContent(data map[string][]byte) Content {
 // readExternal reads the content from a Secret that is maintained externally: ca.crt, tls.crt and tls.key.
 func readExternal(data map[string][]byte) Content {
 	return Content{
-		CA:      Pair{Certificate: data[externalCAKey]},
+		CA:      Pair{Certificate: data[bundleKey]},
 		Serving: Pair{Certificate: data[tlsCertificateKey], Key: data[tlsKeyKey]},
 	}
+}
+
+// completes reports whether data is what Data would write: Secrets of OpenKruise lack the bundle.
+func (c Content) completes(data map[string][]byte) bool {
+	return maps.EqualFunc(c.Data(data), data, bytes.Equal)
 }
 
 // Data returns the data of the Secret. Other keys in present are kept.
@@ -81,6 +88,7 @@ func (c Content) Data(present map[string][]byte) map[string][]byte {
 		previousCertificateKey: c.Previous,
 		servingCertificateKey:  c.Serving.Certificate, tlsCertificateKey: c.Serving.Certificate,
 		servingKeyKey: c.Serving.Key, tlsKeyKey: c.Serving.Key,
+		bundleKey: c.Bundle(),
 	} {
 		if len(value) == 0 {
 			delete(data, key)

@@ -257,7 +257,7 @@ func (c *Controller) plan(seen observation) (Plan, error) {
 	snapshot := Snapshot{Now: c.options.Clock.Now(), Remembered: c.source.content()}
 	if seen.secret != nil {
 		stored := readContent(seen.secret.Data)
-		snapshot.Stored = &stored
+		snapshot.Stored, snapshot.Incomplete = &stored, !stored.completes(seen.secret.Data)
 		snapshot.Published = seen.missing == nil && seen.haveBundle(stored.Bundle())
 	}
 	return c.authority.Plan(snapshot)

@@ -100,6 +100,30 @@ func TestACRDThatAnotherServiceConvertsIsLeftAlone(t *testing.T) {
 	p.eventuallyTrusted("one CA", settled)
 }
 
+// OpenKruise's Secret, and that of an operator before this version, has no ca.crt.
+func TestASecretWithoutABundleGetsIt(t *testing.T) {
+	p := newPlace(t)
+	p.initialized(p.start(p.options(p.operatorConfig()), 2))
+	content := p.eventuallyTrusted("one CA", settled)
+	key := client.ObjectKey{Namespace: p.name, Name: "certs"}
+	var secret corev1.Secret
+	require.NoError(t, p.admin.Get(t.Context(), key, &secret))
+	require.Equal(t, string(content.Bundle()), string(secret.Data["ca.crt"]))
+
+	for _, wrong := range [][]byte{nil, []byte("stale")} {
+		secret.Data["ca.crt"] = wrong
+		if wrong == nil {
+			delete(secret.Data, "ca.crt")
+		}
+		require.NoError(t, p.admin.Update(t.Context(), &secret))
+		await.Until(t, func(c *assert.CollectT) {
+			require.NoError(c, p.admin.Get(t.Context(), key, &secret))
+			assert.Equal(c, string(content.Bundle()), string(secret.Data["ca.crt"]))
+		})
+	}
+	assert.Equal(t, content, readContent(secret.Data), "the certificates stay")
+}
+
 func TestForeignWritersOfOtherFieldsGetNoAnswer(t *testing.T) {
 	p := newPlace(t)
 	p.initialized(p.start(p.options(p.operatorConfig()), 2))

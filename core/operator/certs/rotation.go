@@ -18,6 +18,8 @@ type Snapshot struct {
 	Now time.Time
 	// Stored is the content of the Secret; nil when the Secret is missing.
 	Stored *Content
+	// Incomplete is true if the Secret lacks a key that follows from Stored, such as ca.crt.
+	Incomplete bool
 	// Remembered is the content that this replica serves; nil after a start.
 	Remembered *Content
 	// Published is true if every webhook configuration and CRD has the bundle of Stored.
@@ -50,6 +52,7 @@ func steps() []step {
 		{"the next CA is trusted everywhere", contentState.canSwitch, Authority.switchCA},        // then used
 		{"the previous CA is unused", contentState.canDrop, Authority.dropPreviousCA},            // then alone
 		{"the serving certificate is due for renewal", contentState.servingDue, Authority.renewServing},
+		{"the Secret is incomplete", contentState.isIncomplete, Authority.keep},
 	}
 }
 
@@ -110,6 +113,8 @@ type contentState struct {
 	content   Content
 	now       time.Time
 	published bool
+	// incomplete is that of the snapshot.
+	incomplete bool
 
 	serves, servesAlone      bool // with the whole bundle; without the previous CA
 	signs, nextSigns         bool
@@ -121,7 +126,7 @@ func (a Authority) evaluate(content Content, snapshot Snapshot) contentState {
 	alone := content
 	alone.Previous = nil
 	state := contentState{
-		content: content, now: snapshot.Now, published: snapshot.Published,
+		content: content, now: snapshot.Now, published: snapshot.Published, incomplete: snapshot.Incomplete,
 		serves:      a.canServe(content, snapshot.Now) == nil,
 		servesAlone: a.canServe(alone, snapshot.Now) == nil,
 		signs:       a.canSign(content.CA, snapshot.Now) == nil,
@@ -162,6 +167,10 @@ func (s contentState) canDrop() bool {
 func (s contentState) servingDue() bool {
 	return s.signs && !s.now.Before(s.servingRenewal)
 }
+
+func (s contentState) isIncomplete() bool { return s.incomplete }
+
+func (a Authority) keep(state contentState) (Content, error) { return state.content, nil }
 
 func (a Authority) renewServing(state contentState) (Content, error) {
 	var err error

@@ -147,6 +147,17 @@ func TestPlan(t *testing.T) {
 			reason:   "the previous CA is unused",
 			check:    func(t *testing.T, content Content) { assert.Empty(t, content.Previous) },
 		},
+		{
+			name:     "a Secret without ca.crt gets it",
+			snapshot: Snapshot{Now: birth().Add(day), Stored: &fresh, Incomplete: true, Published: true},
+			reason:   "the Secret is incomplete",
+			check:    func(t *testing.T, content Content) { assert.Equal(t, fresh, content) },
+		},
+		{
+			name:     "a renewal completes the Secret, too",
+			snapshot: Snapshot{Now: birth().Add(servingLife * 2 / 3), Stored: &fresh, Incomplete: true, Published: true},
+			reason:   "the serving certificate is due for renewal",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

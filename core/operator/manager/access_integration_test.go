@@ -37,15 +37,16 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
-// call is one request by HTTPS to a server whose certificate is not looked at.
+// call is one request by HTTPS to a server whose certificate is verified if there are roots.
 type call struct {
 	address, path, token string
 	body                 []byte
 	certificate          *tls.Certificate
+	roots                *x509.CertPool
 }
 
 func (c call) do(ctx context.Context) (int, string) {
-	config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // who answers is no matter here
+	config := &tls.Config{InsecureSkipVerify: c.roots == nil, RootCAs: c.roots, ServerName: "localhost"} //nolint:gosec // without roots it does not matter who answers
 	if c.certificate != nil {
 		config.Certificates = []tls.Certificate{*c.certificate}
 	}
@@ -115,6 +116,30 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	code, page := get(t.Context(), options.MetricsAddr, "/metrics")
 	assert.NotEqual(t, http.StatusOK, code)
 	assert.NotContains(t, page, "kruise_", "not by HTTP")
+}
+
+// Prometheus verifies an operator with the CA in the Secret, under the name of the Service or the host of the webhooks, before it
+// sends its token.
+func TestMetricsShowTheCertificateOfTheWebhooks(t *testing.T) {
+	admin, namespace := apiServer.Client(t), apiServer.Namespace(t)
+	options := testOptions(t, namespace)
+	options.MetricsSecure = true
+	here := "https://" + net.JoinHostPort("localhost", strconv.Itoa(options.Certificates.Port))
+	installWebhooks(t, admin, here)
+	createDefinition(t, admin, here)
+	start(t, options).eventuallyReady(t)
+	reader := token(t, admin, namespace, "reader", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
+
+	var secret corev1.Secret
+	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-webhook-certs"}, &secret))
+	scrape := call{address: options.MetricsAddr, path: "/metrics", token: reader, roots: x509.NewCertPool()}
+	require.True(t, scrape.roots.AppendCertsFromPEM(secret.Data["ca.crt"]))
+	code, page := scrape.do(t.Context())
+	assert.Equal(t, http.StatusOK, code, page)
+
+	scrape.roots = x509.NewCertPool()
+	_, page = scrape.do(t.Context())
+	assert.Contains(t, page, "unknown authority")
 }
 
 // authority makes client certificates that a CA in a file has signed.

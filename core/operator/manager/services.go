@@ -39,6 +39,9 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 	collectors := []prometheus.Collector{leader, buildInfo(env.Feature), optional.Forbidden()}
 	if hooks != nil {
 		collectors = append(collectors, hooks.certificates.Collectors()...)
+		if metricsAt != nil {
+			metricsAt.Certificate = hooks.certificates.Source().GetCertificate
+		}
 	}
 	unregister, err := register(metrics.Registry, collectors...)
 	if err != nil {

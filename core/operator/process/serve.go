@@ -19,9 +19,11 @@ const headerTimeout = 10 * time.Second
 type Endpoint struct {
 	// Address is a host and a port, such as localhost:8080 or :8080.
 	Address string
-	// Secure serves HTTPS with a self-signed certificate: no other certificate need be there first. Without it HTTP is
-	// served.
+	// Secure serves HTTPS. Without it HTTP is served.
 	Secure bool
+	// Certificate returns the certificate of a connection, if Secure. While it is nil or returns an error, the endpoint serves a
+	// self-signed certificate: no other certificate need be there first.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
 // Serve serves until ctx ends, and then returns nil. The error is about the address or the certificate.
@@ -43,7 +45,7 @@ func (e Endpoint) listen(ctx context.Context) (net.Listener, error) {
 	if !e.Secure {
 		return config.Listen(ctx, "tcp", e.Address)
 	}
-	certificate, err := selfSigned()
+	fallback, err := selfSigned()
 	if err != nil {
 		return nil, fmt.Errorf("issue a self-signed certificate: %w", err)
 	}
@@ -52,8 +54,19 @@ func (e Endpoint) listen(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	return tls.NewListener(listener, &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: e.certificateOr(&fallback), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 	}), nil
+}
+
+func (e Endpoint) certificateOr(fallback *tls.Certificate) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if e.Certificate != nil {
+			if certificate, err := e.Certificate(hello); err == nil {
+				return certificate, nil
+			}
+		}
+		return fallback, nil
+	}
 }
 
 func selfSigned() (tls.Certificate, error) {

@@ -3,34 +3,38 @@ package process_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/flotilla-project/flotilla/core/operator/process"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // serving serves on an address that nobody listened on, and returns its URL and how to stop.
-func serving(t *testing.T, secure bool, handler http.Handler) (url string, stop func() error) {
+func serving(t *testing.T, endpoint process.Endpoint, handler http.Handler) (url string, stop func() error) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	address := listener.Addr().String()
+	endpoint.Address = listener.Addr().String()
 	require.NoError(t, listener.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- process.Endpoint{Address: address, Secure: secure}.Serve(ctx, handler) }()
+	go func() { ended <- endpoint.Serve(ctx, handler) }()
 	scheme := "http://"
-	if secure {
+	if endpoint.Secure {
 		scheme = "https://"
 	}
-	return scheme + address, func() error {
+	return scheme + endpoint.Address, func() error {
 		cancel()
 		return <-ended
 	}
@@ -61,7 +65,7 @@ func TestAnEndpointServesUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	for protocol, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(protocol, func(t *testing.T) {
-			url, stop := serving(t, secure, metrics)
+			url, stop := serving(t, process.Endpoint{Secure: secure}, metrics)
 			await.Until(t, func(c *assert.CollectT) {
 				code, spoken, page := get(t.Context(), url)
 				assert.Equal(c, http.StatusOK, code, page)
@@ -73,6 +77,33 @@ func TestAnEndpointServesUntilItIsStopped(t *testing.T) {
 			assert.Zero(t, code, "nobody listens")
 		})
 	}
+}
+
+// Until the certificate is there, clients that do not verify it are served all the same.
+func TestAnEndpointShowsItsCertificateOnceThereIsOne(t *testing.T) {
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("web.example.com", nil, nil)
+	require.NoError(t, err)
+	own, err := tls.X509KeyPair(certificate, key)
+	require.NoError(t, err)
+	var there atomic.Bool
+	url, stop := serving(t, process.Endpoint{Secure: true, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if !there.Load() {
+			return nil, errors.New("not yet")
+		}
+		return &own, nil
+	}}, http.NotFoundHandler())
+	shown := func(c require.TestingT) []string {
+		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test looks at the certificate
+		connection, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+		require.NoError(c, err)
+		defer connection.Close()
+		return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames
+	}
+
+	await.Until(t, func(c *assert.CollectT) { assert.Equal(c, []string{"localhost"}, shown(c)) })
+	there.Store(true)
+	assert.Equal(t, []string{"web.example.com"}, shown(t))
+	require.NoError(t, stop())
 }
 
 func TestAnAddressThatIsTaken(t *testing.T) {
