@@ -52,7 +52,9 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 	for _, component := range settings.Components {
 		if slices.Contains(Shared(), component) {
 			add("../kustomize/components/" + component)
-		} else if slices.Contains(feature.Components, component) && !slices.Contains(feature.Defaults, component) {
+		}
+		// A shared component may have a part of each feature, under the same name.
+		if slices.Contains(feature.Components, component) && !slices.Contains(feature.Defaults, component) {
 			add("../" + feature.Name + "/config/" + component)
 		}
 	}

@@ -62,6 +62,7 @@ func Prunable() []schema.GroupVersionKind {
 		{"networking.k8s.io", "v1", []string{"NetworkPolicy"}},
 		{"flowcontrol.apiserver.k8s.io", "v1", []string{"FlowSchema", "PriorityLevelConfiguration"}},
 		{"cert-manager.io", "v1", []string{"Certificate", "Issuer"}},
+		{"monitoring.coreos.com", "v1", []string{"ServiceMonitor"}},
 		{"rbac.authorization.k8s.io", "v1", []string{"ClusterRoleBinding", "RoleBinding", "ClusterRole", "Role"}},
 		{"", "v1", []string{"ServiceAccount"}},
 	} {

@@ -120,7 +120,7 @@ func TestAComponentIsThereOnce(t *testing.T) {
 	})
 	require.NoError(t, err)
 
-	assert.Equal(t, []string{"../jobs/config/sidecarterminator", "../jobs/config/certmanager", "../kustomize/components/prometheus"},
+	assert.Equal(t, []string{"../jobs/config/sidecarterminator", "../jobs/config/certmanager", "../kustomize/components/prometheus", "../jobs/config/prometheus"},
 		install.Kustomization(features[0], settings).Components)
 	_, err = install.Manifests(features[0], settings)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package render_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,6 +28,19 @@ func TestAllIsEveryFeature(t *testing.T) {
 	for _, feature := range features(t) {
 		assert.Contains(t, manifests, "image: flotilla/"+feature+"-manager:")
 	}
+}
+
+// featuresOf returns the features of an overlay.
+func featuresOf(t *testing.T, overlay string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "overlays", overlay, "kustomization.yaml"))
+	require.NoError(t, err)
+	var all []string
+	for _, found := range regexp.MustCompile(`/(\w+)/config/default`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, found[1])
+	}
+	require.NotEmpty(t, all)
+	return all
 }
 
 // names returns kind and name of each document, one line each.
@@ -58,13 +72,17 @@ configMapGenerator:
 
 // All components together go with every feature alone and with all of them.
 func TestComponentsFitEveryFeature(t *testing.T) {
-	components := []string{"clientcertificates", "highavailability", "networkpolicy", "prometheus", "namespaced"}
+	components := []string{"clientcertificates", "highavailability", "networkpolicy", "prometheus"}
 	for _, overlay := range append(features(t), joint...) {
 		t.Run(overlay, func(t *testing.T) {
 			kustomization := "resources: [../kustomize/overlays/" + overlay + "]\n" + team + "components:\n"
 			for _, component := range components {
 				kustomization += "- ../kustomize/components/" + component + "\n"
 			}
+			for _, feature := range featuresOf(t, overlay) {
+				kustomization += "- ../" + feature + "/config/prometheus\n"
+			}
+			kustomization += "- ../kustomize/components/namespaced\n"
 
 			manifests := buildMine(t, kustomization)
 
@@ -76,7 +94,9 @@ func TestComponentsFitEveryFeature(t *testing.T) {
 			assert.Equal(t, managers, strings.Count(manifests, "port: 8080\n"), "Services show metrics")
 			assert.Equal(t, managers, strings.Count(manifests, "        - --webhook-client-ca-file=/etc/flotilla/webhook-callers/ca.crt\n"))
 			assert.Equal(t, 2, strings.Count(manifests, "\nkind: NetworkPolicy\n"), "of managers and of node agents")
-			assert.Equal(t, 1, strings.Count(manifests, "\nkind: ServiceMonitor\n"))
+			assert.Equal(t, managers+1, strings.Count(manifests, "\nkind: ServiceMonitor\n"), "of each manager, and of node agents")
+			assert.Equal(t, managers, strings.Count(manifests, "      serverName: "), "Prometheus verifies each manager")
+			assert.Equal(t, 1, strings.Count(manifests, "      insecureSkipVerify: true\n"), "and no node agent")
 			assert.NotContains(t, manifests, "bearerToken", "Prometheus shows no operator a token with its own permissions")
 			assert.Equal(t, managers, strings.Count(manifests, "          value: team\n"))
 			roles := strings.Count(build(t, "kustomize/overlays/"+overlay), "    apps.kruise.io/rights: namespaced\n")
@@ -91,13 +111,15 @@ func TestComponents(t *testing.T) {
 	for _, component := range []string{
 		"../kustomize/components/clientcertificates", "../kustomize/components/highavailability", "../kustomize/components/networkpolicy",
 		"../kustomize/components/prometheus", "../kustomize/components/namespaced", "../cloneset/config/certmanager",
+		"../cloneset/config/prometheus",
 	} {
-		t.Run(filepath.Base(component), func(t *testing.T) {
+		name := strings.NewReplacer("../kustomize/components/", "", "../", "", "/config/", "-").Replace(component)
+		t.Run(name, func(t *testing.T) {
 			without := buildMine(t, "resources: [../cloneset/config/default]\n")
 
 			with := buildMine(t, "resources: [../cloneset/config/default]\n"+team+"components: ["+component+"]\n")
 
-			assertGolden(t, "components/"+filepath.Base(component)+".yaml", unversioned(t, "cloneset", added(without, with)))
+			assertGolden(t, "components/"+name+".yaml", unversioned(t, "cloneset", added(without, with)))
 		})
 	}
 }
