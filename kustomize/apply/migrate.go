@@ -215,7 +215,7 @@ func (m Migration) byPatches(ctx context.Context) (result string, err error) {
 		return "", fmt.Errorf("%d of %d objects of %s could not be stored as %s: %w", len(refused), len(names), resource.GroupResource(),
 			resource.Version, errors.Join(refused[:min(told, len(refused))]...))
 	}
-	return fmt.Sprintf("%d objects migrated", len(names)), nil
+	return Count(len(names), "object", "objects") + " migrated", nil
 }
 
 // status is the subresource that is patched, if the version has it.

@@ -56,3 +56,11 @@ func (p *Progress) End(result string) {
 	}
 	fmt.Fprintf(p.Out, "%s%s: %s (%.1f s)\n", start, p.name, result, p.Clock.Since(p.begun).Seconds())
 }
+
+// Count returns a number with its noun: "1 object" or "2 objects".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

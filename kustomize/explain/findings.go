@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/rollout"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
@@ -119,7 +120,7 @@ func unseen(w World) []Finding {
 func paused(w World) []Finding {
 	if left := w.Set.Old(); w.Set.Paused && left > 0 {
 		return []Finding{{
-			Why:  fmt.Sprintf("Its update is paused, and %s at an older revision.", count(left, "pod stays", "pods stay")),
+			Why:  fmt.Sprintf("Its update is paused, and %s at an older revision.", apply.Count(left, "pod stays", "pods stay")),
 			Help: "To continue: flotilla rollout resume " + w.Set.String(),
 		}}
 	}
@@ -134,7 +135,7 @@ func kept(w World) []Finding {
 		return nil
 	case w.Set.OnDelete:
 		return []Finding{{
-			Why:  fmt.Sprintf("Its strategy is OnDelete: %s at an older revision until you delete them.", count(old, "pod stays", "pods stay")),
+			Why:  fmt.Sprintf("Its strategy is OnDelete: %s at an older revision until you delete them.", apply.Count(old, "pod stays", "pods stay")),
 			Help: "Delete these pods, or set spec.updateStrategy.type to RollingUpdate.",
 		}}
 	case w.Set.Target == workload.Unknown:
@@ -191,13 +192,6 @@ func recent(w World) []Finding {
 		})
 	}
 	return all
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // sentence ends a text with a full stop.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 )
 
 // refused finds writes that a quota or a budget refuses.
@@ -70,7 +72,7 @@ func budgets(w World, texts []string) []Finding {
 			continue
 		}
 		all = append(all, Finding{
-			Why:     fmt.Sprintf("%s %s allows %s to become unavailable now.", b.Kind, b.Name, count(b.Allowed, "more pod", "more pods")),
+			Why:     fmt.Sprintf("%s %s allows %s to become unavailable now.", b.Kind, b.Name, apply.Count(b.Allowed, "more pod", "more pods")),
 			Help:    "It allows more when pods become ready. Check the pods that are not ready, or change the budget.",
 			Objects: []string{strings.ToLower(b.Kind) + "/" + b.Name},
 		})

@@ -40,7 +40,8 @@ func heldOf(resource schema.GroupResource, objects []unstructured.Unstructured) 
 
 // String names the objects, the first ones if they are many.
 func (h held) String() string {
-	return fmt.Sprintf("%s: %d objects have a finalizer that only the operator removes: %s", h.resource, len(h.names), firstOf(h.names))
+	return fmt.Sprintf("%s: %s a finalizer that only the operator removes: %s", h.resource,
+		apply.Count(len(h.names), "object has", "objects have"), firstOf(h.names))
 }
 
 // firstOf joins names, the first ones if they are many.

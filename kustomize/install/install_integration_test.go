@@ -126,7 +126,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds")
 	assert.Equal(t, cli.Misused, code)
-	assert.Contains(t, output, "clonesets.apps.kruise.io: 1 objects would be deleted, with their pods\n")
+	assert.Contains(t, output, "clonesets.apps.kruise.io: 1 object would be deleted, with their pods\n")
 	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err, "asked once only")
 

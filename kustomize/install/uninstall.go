@@ -136,7 +136,7 @@ func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features
 			if err != nil {
 				return err
 			}
-			u.warnOf(fmt.Sprintf("%s: %d objects would be deleted, with their pods", resource.GroupResource(), len(found)))
+			u.warnOf(fmt.Sprintf("%s: %s would be deleted, with their pods", resource.GroupResource(), apply.Count(len(found), "object", "objects")))
 		}
 	}
 	return nil
@@ -302,7 +302,7 @@ func (u *uninstaller) removeStage(
 	var gone []string
 	defer func() {
 		if len(gone) > 0 && !u.dryRun {
-			u.report.Step(feature, "remove "+stage, fmt.Sprintf("%d objects deleted", len(gone)), err)
+			u.report.Step(feature, "remove "+stage, apply.Count(len(gone), "object", "objects")+" deleted", err)
 		}
 	}()
 	for _, object := range objects {
@@ -329,7 +329,7 @@ func (u *uninstaller) removeStage(
 		return 0, nil
 	}
 	if u.dryRun {
-		progress.End(fmt.Sprintf("%d objects would be deleted: %s", len(gone), strings.Join(gone, ", ")))
+		progress.End(fmt.Sprintf("%s would be deleted: %s", apply.Count(len(gone), "object", "objects"), strings.Join(gone, ", ")))
 		return len(gone), nil
 	}
 	if wait {
@@ -337,7 +337,7 @@ func (u *uninstaller) removeStage(
 			return 0, err
 		}
 	}
-	progress.End(fmt.Sprintf("%d objects deleted", len(gone)))
+	progress.End(apply.Count(len(gone), "object", "objects") + " deleted")
 	return len(gone), nil
 }
 

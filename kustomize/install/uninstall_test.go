@@ -101,7 +101,7 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 			return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err), nil
 		}))
 	}
-	const told = "statefulsets.apps.kruise.io: 1 objects have a finalizer that only the operator removes: default/mine. "
+	const told = "statefulsets.apps.kruise.io: 1 object has a finalizer that only the operator removes: default/mine. "
 
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--dry-run", "--delete-crds")
 	assert.Equal(t, cli.Failed, code, output)
@@ -119,7 +119,7 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 	}
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--dry-run")
 	assert.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "statefulset CRDs: 1 objects would be deleted: CustomResourceDefinition statefulsets.apps.kruise.io (")
+	assert.Contains(t, output, "statefulset CRDs: 1 object would be deleted: CustomResourceDefinition statefulsets.apps.kruise.io (")
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
 	require.Equal(t, cli.Done, code, output)
 }

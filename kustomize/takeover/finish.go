@@ -154,11 +154,9 @@ func without(ctx context.Context, all []*handover) error {
 			}
 		}
 		for _, h := range all {
-			if err := s.do(h, ctx); err != nil {
-				h.report.Step(h.feature(), s.name, "", err)
-				return fmt.Errorf("%s: %w", s.name, err)
+			if err := h.doStep(ctx, step{s.name, func(ctx context.Context) error { return s.do(h, ctx) }}); err != nil {
+				return err
 			}
-			h.tell(s.name)
 		}
 	}
 	for _, h := range all {
@@ -189,7 +187,7 @@ func (h *handover) removeOldManager(ctx context.Context) error {
 			return err
 		}
 	}
-	return apply.Await(ctx, h.timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	return apply.Await(ctx, h.timeout, h.progress.Tell, func(ctx context.Context) (bool, string, error) {
 		left, err := h.old.Pods(ctx, h.cluster)
 		return len(left) == 0, "pods of OpenKruise still run: " + strings.Join(left, ", "), err
 	})

@@ -190,7 +190,7 @@ spec: {serviceAccountName: kruise-manager, automountServiceAccountToken: false, 
 	output, code := reaches(t, "remove OpenKruise's manager and node agent: not ready", "takeover", "--finish", "--settle=0")
 
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "cloneset: clonesets.apps.kruise.io stored as v1beta1: 1 objects migrated")
+	assert.Contains(t, output, "cloneset: clonesets.apps.kruise.io stored as v1beta1: 1 object migrated")
 	assert.Regexp(t, `remove OpenKruise's manager and node agent: not ready after \w+: pods of OpenKruise still run: kruise-system/kruise-controller-manager-1; `+
 		"run the command again\n", output)
 	_, err = client.Resource(policies).Get(t.Context(), "flotilla-takeover-cloneset", metav1.GetOptions{})

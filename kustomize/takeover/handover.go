@@ -38,8 +38,8 @@ type handover struct {
 	clock  clock.PassiveClock
 	out    io.Writer
 	report *cli.Report
-	// The function reports which step was done.
-	tell func(step string)
+	// progress shows the step that is under way, and what it waits for.
+	progress *apply.Progress
 }
 
 // step is one step of a handover; it can be done again.
@@ -78,12 +78,22 @@ func (h *handover) do(ctx context.Context, direction openkruise.Direction, steps
 		if err := h.note(ctx, direction, s.name); err != nil {
 			return err
 		}
-		if err := s.do(ctx); err != nil {
-			h.report.Step(h.feature(), s.name, "", err)
-			return fmt.Errorf("%s: %w", s.name, err)
+		if err := h.doStep(ctx, s); err != nil {
+			return err
 		}
-		h.tell(s.name)
 	}
+	return nil
+}
+
+// doStep does one step and tells how it ended.
+func (h *handover) doStep(ctx context.Context, s step) error {
+	h.progress.Begin(h.feature() + ": " + s.name)
+	err := s.do(ctx)
+	h.report.Step(h.feature(), s.name, "", err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	h.progress.End("done")
 	return nil
 }
 
@@ -201,7 +211,7 @@ func (h *handover) refuse(ctx context.Context) error {
 			return err
 		}
 	}
-	return apply.Await(ctx, h.timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	return apply.Await(ctx, h.timeout, h.progress.Tell, func(ctx context.Context) (bool, string, error) {
 		resource, revision := probe(h.kinds[0])
 		err := h.before.TryCreate(ctx, resource, revision)
 		if err != nil && strings.Contains(err.Error(), openkruise.RecordName(h.feature())) {
@@ -252,7 +262,7 @@ func (h *handover) setGates(ctx context.Context, gates []gate, on bool) error {
 			continue
 		}
 		ready := h.cluster.AllReady([]*unstructured.Unstructured{deployment})
-		if err := apply.Await(ctx, h.timeout, func(string) {}, ready); err != nil {
+		if err := apply.Await(ctx, h.timeout, h.progress.Tell, ready); err != nil {
 			return err
 		}
 	}

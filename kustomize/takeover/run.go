@@ -153,11 +153,7 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 	return &handover{
 		cluster: cluster, before: before, old: old, now: now, recorded: record != nil, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
 		settle: t.settle, replacement: replacement, clock: t.clock, out: t.streams.Out,
-		report: t.report,
-		tell: func(step string) {
-			t.report.Step(feature.Name, step, "", nil)
-			fmt.Fprintf(t.streams.Out, "%s: %s: done\n", feature.Name, step)
-		},
+		report: t.report, progress: apply.NewProgress(t.streams.Out),
 	}, nil
 }
 

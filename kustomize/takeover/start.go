@@ -25,7 +25,7 @@ func (h *handover) start(ctx context.Context) error {
 		return err
 	}
 	var seen sighting
-	return apply.Await(ctx, h.timeout, func(string) {}, func(ctx context.Context) (bool, string, error) {
+	return apply.Await(ctx, h.timeout, h.progress.Tell, func(ctx context.Context) (bool, string, error) {
 		found, err := h.candidate(ctx)
 		if err != nil {
 			return false, "", err
