@@ -69,7 +69,8 @@ func configuration(kind, name string) *unstructured.Unstructured {
 	return object
 }
 
-// Workloads returns the workloads of OpenKruise in the manager's namespace: its Deployments, and the node agent's DaemonSet.
+// Workloads returns the workloads of OpenKruise in the manager's namespace: its Deployments, and the DaemonSets that run as the
+// node agent or as the manager.
 func (m Manager) Workloads(ctx context.Context, cluster *apply.Cluster) ([]*unstructured.Unstructured, error) {
 	found, err := m.Deployments(ctx, cluster)
 	if err != nil {
@@ -81,7 +82,7 @@ func (m Manager) Workloads(ctx context.Context, cluster *apply.Cluster) ([]*unst
 	}
 	for i := range sets {
 		account, _, _ := unstructured.NestedString(sets[i].Object, "spec", "template", "spec", "serviceAccountName")
-		if account == agent {
+		if account == m.Account || account == agent {
 			found = append(found, &sets[i])
 		}
 	}

@@ -38,6 +38,15 @@ spec:
     spec: {serviceAccountName: kruise-daemon, containers: [{name: daemon, image: d}]}`},
 	{schema.GroupVersionResource{Version: "v1", Resource: "services"}, `
 {apiVersion: v1, kind: Service, metadata: {namespace: kruise-system, name: kruise-webhook-service}, spec: {ports: [{port: 443}]}}`},
+	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {namespace: kruise-system, name: runs-as-the-manager}
+spec:
+  selector: {matchLabels: {app: other}}
+  template:
+    metadata: {labels: {app: other}}
+    spec: {serviceAccountName: kruise-manager, containers: [{name: main, image: d}]}`},
 	{definitions, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -149,6 +158,7 @@ func TestTheEndOfATakeover(t *testing.T) {
 		{deployments, "kruise-system", "kruise-controller-manager"},
 		{parts[0].resource, "kruise-system", "kruise-daemon"},
 		{parts[1].resource, "kruise-system", "kruise-webhook-service"},
+		{parts[2].resource, "kruise-system", "runs-as-the-manager"},
 		{webhooks[0], "", oldName[webhooks[0].Resource]},
 		{webhooks[1], "", oldName[webhooks[1].Resource]},
 		{policies, "", "flotilla-takeover-cloneset"},

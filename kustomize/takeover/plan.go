@@ -151,7 +151,7 @@ func keepers(world World) []string {
 func (p Plan) print(out io.Writer) {
 	fmt.Fprintln(out, p.Feature)
 	for _, kind := range p.Kinds {
-		fmt.Fprintf(out, "  %s: %d objects, %d pods\n", kind.Name, kind.Objects, kind.Pods)
+		fmt.Fprintf(out, "  %s: %s, %s\n", kind.Name, apply.Count(kind.Objects, "object", "objects"), apply.Count(kind.Pods, "pod", "pods"))
 		for _, change := range kind.Changes {
 			fmt.Fprintln(out, "    "+change)
 		}

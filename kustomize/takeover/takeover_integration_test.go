@@ -34,7 +34,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 
 	output, code := call(t, clitest.Administrator, "takeover", "cloneset", "--dry-run")
 	require.Equal(t, cli.Done, code, output)
-	assert.Contains(t, output, "  CloneSet: 1 objects, 4 pods\n")
+	assert.Contains(t, output, "  CloneSet: 1 object, 4 pods\n")
 	assert.Contains(t, output, "    MutatingWebhookConfiguration kruise-mutating-webhook-configuration: loses mcloneset.kb.io\n")
 	assert.Contains(t, output, "converted by Service flotilla-system/cloneset-webhook (before: none)\n")
 	assert.Contains(t, output, "CustomResourceDefinition clonesets.apps.kruise.io: stores objects as v1alpha1 as before, until flotilla takeover --finish\n")
