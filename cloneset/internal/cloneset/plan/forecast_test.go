@@ -25,9 +25,7 @@ func TestEditsDoWhatTheirWarningSays(t *testing.T) {
 				s.Spec.Template.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
 			}
 		}}
-		for _, o := range []setOption{policy(v1beta1.InPlaceIfPossible), policy(v1beta1.InPlaceIfPossible), policy(v1beta1.ReCreate)}[rng.IntN(3):][:1] {
-			options = append(options, o)
-		}
+		options = append(options, policy([]v1beta1.PodUpdatePolicy{v1beta1.InPlaceIfPossible, v1beta1.InPlaceIfPossible, v1beta1.ReCreate}[rng.IntN(3)]))
 		options = append(options, maxUnavailable([]string{"1", "50%", "100%"}[rng.IntN(3)]), maxSurge([]string{"0", "1"}[rng.IntN(2)]))
 		options = append(options, partition([]string{"0", "0", "2", "30%", "100%"}[rng.IntN(5)]))
 		if rng.IntN(6) == 0 {

@@ -225,7 +225,7 @@ func TestAPauseLeavesOtherPodsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, text(given(t, 1, hooked(), paused()).old(1, tt.options...).plan()), tt.want)
 			hold := append(tt.options, gen.Label("hook", "on"))
-			require.Zero(t, len(given(t, 1, hooked(), paused()).old(1, hold...).plan().Steps))
+			require.Empty(t, given(t, 1, hooked(), paused()).old(1, hold...).plan().Steps)
 		})
 	}
 
