@@ -177,7 +177,7 @@ func TestPartitionedScaling(t *testing.T) {
 func TestPartitionedScalingGoesOnAfterAnEdit(t *testing.T) {
 	w := given(t, 10, partition("3"), partitionedScaling).old("n1 n10 n2 n3 n4 n5 n6")
 	w.had = map[string]bool{}
-	for _, name := range strings.Fields("n1 n10 n2 n3 n4 n5 n6") {
+	for name := range strings.FieldsSeq("n1 n10 n2 n3 n4 n5 n6") {
 		w.had[name] = true
 	}
 	assert.Equal(t, []string{"delete n6"}, w.did())

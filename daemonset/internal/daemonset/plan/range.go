@@ -30,6 +30,20 @@ func (p *pass) selectRange() {
 	if onDelete(p.Set) || p.plan.Err != nil {
 		return
 	}
+	all, first := p.inOrder(selector, reverts, everywhere)
+	n := min(max(p.takingPart-p.numbers.partition, 0), len(all))
+	if everywhere {
+		n = max(n, len(all)-first)
+	}
+	p.inRange = all[:n]
+	for _, l := range p.inRange {
+		l.inRange = true
+	}
+}
+
+// inOrder returns the nodes that an update without a partition reaches, in the order in which it reaches them, and how many
+// at the end of them get their first pod by partitioned scaling. It marks those that the selector matches.
+func (p *pass) inOrder(selector labels.Selector, reverts, everywhere bool) (all []*place, firstPods int) {
 	var updated, updating, rest, first []*place
 	for i := range slices.Backward(p.places) {
 		l := &p.places[i]
@@ -50,15 +64,7 @@ func (p *pass) selectRange() {
 		}
 	}
 	slices.Reverse(first)
-	all := slices.Concat(updated, updating, rest, first)
-	n := min(max(p.takingPart-p.numbers.partition, 0), len(all))
-	if everywhere {
-		n = max(n, len(all)-len(first))
-	}
-	p.inRange = all[:n]
-	for _, l := range p.inRange {
-		l.inRange = true
-	}
+	return slices.Concat(updated, updating, rest, first), len(first)
 }
 
 // nodeSelector is the selector of updateStrategy.rollingUpdate; nil matches every node.
