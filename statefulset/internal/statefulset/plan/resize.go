@@ -69,31 +69,39 @@ func (p *pass) inspectClaims(o podstate.State, updated bool) claimState {
 		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
-		bound := claim.Status.Phase == corev1.ClaimBound
-		failure, failed := growthFailure(claim)
-		if bound && !hasRequestedSize(claim) && !failed {
+		if _, failed := growthFailure(claim); isBound(claim) && !hasRequestedSize(claim) && !failed {
 			p.inspectGrowth(&s, claim, o, updated)
 		}
-		switch {
-		case !sameKind(claim, t):
-			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
-				"PVC %s differs from its template in more than the size: to have it recreated, save its data and delete it", claim.Name)}
-		case bound && isSmallerThanTemplate(claim, t):
-			if trouble := p.cannotGrow(claim, t); trouble != nil {
-				s.problem = trouble
-				continue
-			}
-			s.toGrow = append(s.toGrow, growth{claim, t})
-		case bound && failed && hasLess(claim, requested(t)):
-			if want := requested(claim); want.Cmp(requested(t)) > 0 {
-				s.toGrow = append(s.toGrow, growth{claim, t})
-				continue
-			}
-			s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf(
-				"the expansion of PVC %s to %s failed: %s; to try another size, lower the size in the template", claim.Name, storageOf(claim), failure)}
-		}
+		p.compareWithTemplate(&s, claim, t)
 	}
 	return s
+}
+
+func isBound(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == corev1.ClaimBound
+}
+
+// compareWithTemplate finds out whether the claim is to grow, or why it cannot become like its template.
+func (p *pass) compareWithTemplate(s *claimState, claim, t *corev1.PersistentVolumeClaim) {
+	failure, failed := growthFailure(claim)
+	switch {
+	case !sameKind(claim, t):
+		s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventClaimDiffers, fmt.Sprintf(
+			"PVC %s differs from its template in more than the size: to have it recreated, save its data and delete it", claim.Name)}
+	case isBound(claim) && isSmallerThanTemplate(claim, t):
+		if trouble := p.cannotGrow(claim, t); trouble != nil {
+			s.problem = trouble
+			return
+		}
+		s.toGrow = append(s.toGrow, growth{claim, t})
+	case isBound(claim) && failed && hasLess(claim, requested(t)):
+		if want := requested(claim); want.Cmp(requested(t)) > 0 {
+			s.toGrow = append(s.toGrow, growth{claim, t})
+			return
+		}
+		s.problem = &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf(
+			"the expansion of PVC %s to %s failed: %s; to try another size, lower the size in the template", claim.Name, storageOf(claim), failure)}
+	}
 }
 
 // inspectGrowth looks at a claim of the pod that has less than its requested size.
@@ -138,11 +146,13 @@ func growthFailure(claim *corev1.PersistentVolumeClaim) (words string, failed bo
 			if c.Status == corev1.ConditionTrue {
 				return cmp.Or(c.Message, string(c.Type)), true
 			}
+		default: // the others tell of no failure to grow
 		}
 	}
 	switch state := claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage]; state {
 	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
 		return string(state), true
+	default: // nothing has failed, or it is tried again
 	}
 	return "", false
 }

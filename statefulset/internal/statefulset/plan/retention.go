@@ -64,20 +64,23 @@ func (p *pass) correctOwners(o *pod) []action.Action {
 		if claim == nil || claim.DeletionTimestamp != nil || p.hasForeignOwner(claim, o) || p.isWritten(claim) {
 			continue
 		}
-		var patch action.Patch
-		changes := false
-		if !o.live || !o.Terminating {
-			byPod := !o.live && p.deletesWithScale()
-			patch, changes = p.owners(claim, o.Pod, p.deletesWithSet() && !byPod, byPod)
-		}
-		if changes || !p.deletesWithScale() || !o.serving() && !isOwner(claim, o.Pod.UID) {
-			changes = p.mark(claim, &patch, p.deletesWithScale()) || changes
-		}
-		if changes {
+		if patch, changes := p.correctionOf(claim, o); changes {
 			actions = append(actions, writeOwners(claim, patch, "its owner references differ from persistentVolumeClaimRetentionPolicy"))
 		}
 	}
 	return actions
+}
+
+// correctionOf is the patch that corrects the owners and the mark of a claim of the pod.
+func (p *pass) correctionOf(claim *corev1.PersistentVolumeClaim, o *pod) (patch action.Patch, changes bool) {
+	if !o.live || !o.Terminating {
+		byPod := !o.live && p.deletesWithScale()
+		patch, changes = p.owners(claim, o.Pod, p.deletesWithSet() && !byPod, byPod)
+	}
+	if changes || !p.deletesWithScale() || !o.serving() && !isOwner(claim, o.Pod.UID) {
+		changes = p.mark(claim, &patch, p.deletesWithScale()) || changes
+	}
+	return patch, changes
 }
 
 // removeOwners removes the set and the pod as owners of the claims of a pod that is released: they would go with

@@ -60,17 +60,22 @@ func (p *pass) settleUnusedClaims() []action.Action {
 				Event: &action.Event{Failed: EventDeleteFailed},
 			})
 		default:
-			var patch action.Patch
-			disowned := isOwner(claim, p.Set.UID) && !(present && p.deletesWithSet())
-			if disowned {
-				patch = ownership.ReferencesPatch([]types.UID{p.Set.UID})
-			}
-			if p.isMarked(claim) && p.mark(claim, &patch, goes) || disowned {
+			if patch, changes := p.keepUnused(claim, present && p.deletesWithSet(), goes); changes {
 				actions = append(actions, writeOwners(claim, patch, "persistentVolumeClaimRetentionPolicy keeps it"))
 			}
 		}
 	}
 	return actions
+}
+
+// keepUnused is the patch with which a claim outlasts the set, unless it goes with that, and the end of its ordinal, unless
+// it goes with that.
+func (p *pass) keepUnused(claim *corev1.PersistentVolumeClaim, withSet, withOrdinal bool) (patch action.Patch, changes bool) {
+	disowned := isOwner(claim, p.Set.UID) && !withSet
+	if disowned {
+		patch = ownership.ReferencesPatch([]types.UID{p.Set.UID})
+	}
+	return patch, p.isMarked(claim) && p.mark(claim, &patch, withOrdinal) || disowned
 }
 
 // ordinalOfClaim is the ordinal in the name of a claim, and whether a claim template makes claims of that name.
