@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -37,10 +37,10 @@ func TestAPatchGivesAPodALaunchPriority(t *testing.T) {
 // orderDead installs the webhook of launch priorities as it is shipped, with nobody to answer it, until the test ends.
 func orderDead(t *testing.T, c client.Client) {
 	t.Helper()
-	hooks := &admissionv1.MutatingWebhookConfiguration{}
+	hooks := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	require.NoError(t, yaml.Unmarshal(docs.File(t, "daemon/config/webhook/mutating.yaml"), hooks))
 	for i := range hooks.Webhooks {
-		hooks.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1")}
+		hooks.Webhooks[i].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1")}
 	}
 	require.NoError(t, c.Create(t.Context(), hooks))
 	ordered := &corev1.Pod{Spec: template().Spec}

@@ -35,13 +35,19 @@ const (
 const (
 	// TargetFound shows whether the workload is there and can be read.
 	TargetFound = "TargetFound"
-	// ReasonFound, ReasonNotFound and ReasonUnreadable are its reasons: it is there; there is none, or none of that kind;
-	// the operator may not read it, or its replicas are not where the user names them.
-	ReasonFound, ReasonNotFound, ReasonUnreadable = "Found", "NotFound", "Unreadable"
+	// ReasonFound means that the workload is there.
+	ReasonFound = "Found"
+	// ReasonNotFound means that there is no such workload, or no such kind.
+	ReasonNotFound = "NotFound"
+	// ReasonUnreadable means that the operator may not read the workload, or that its replicas are not where the user names
+	// them.
+	ReasonUnreadable = "Unreadable"
 	// AllPlaced shows whether every active pod of the workload is in a subset.
 	AllPlaced = "AllPlaced"
-	// ReasonPlaced and ReasonWithoutSubset are its reasons.
-	ReasonPlaced, ReasonWithoutSubset = "Placed", "WithoutSubset"
+	// ReasonPlaced is the reason of True.
+	ReasonPlaced = "Placed"
+	// ReasonWithoutSubset is the reason of False.
+	ReasonWithoutSubset = "WithoutSubset"
 )
 
 // Conditions of a WorkloadSpread that are True, or absent.

@@ -30,7 +30,7 @@ type Keeper struct {
 	Cached func(context.Context, types.NamespacedName) (*v1beta1.WorkloadSpread, error)
 	Live   client.Reader
 	Writer client.Client
-	Clock  clock.PassiveClock
+	Clock  clock.Clock
 
 	once   sync.Once
 	shared *statuses

@@ -245,6 +245,11 @@ func validateToleration(t *corev1.Toleration, at *field.Path) field.ErrorList {
 	case t.Operator != "" && !slices.Contains(operators, t.Operator):
 		errs = append(errs, field.NotSupported(at.Child("operator"), t.Operator, operators))
 	}
+	return append(errs, validateEffect(t, at)...)
+}
+
+func validateEffect(t *corev1.Toleration, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 	if t.Effect != "" && !slices.Contains(effects, t.Effect) {
 		errs = append(errs, field.NotSupported(at.Child("effect"), t.Effect, effects))

@@ -101,7 +101,7 @@ func TestAPodStaysTheOneOfItsWorkload(t *testing.T) {
 		subset.Patch.Raw = []byte(patch)
 		err := Inject(pod, &subset, match, func() []string { return []string{"app"} })
 		if want == "" {
-			assert.NoError(t, err, patch)
+			require.NoError(t, err, patch)
 			continue
 		}
 		assert.ErrorContains(t, err, want, patch)
