@@ -77,7 +77,7 @@ func (w *world) writePod(a *action.Action, o *corev1.Pod) error {
 		return nil
 	case old == nil:
 		return apierrors.NewNotFound(schema.GroupResource{}, o.Name)
-	case old.UID != o.UID || old.ResourceVersion != o.ResourceVersion && !(len(a.Patches) > 0 && a.Patches[0].AnyVersion):
+	case old.UID != o.UID || old.ResourceVersion != o.ResourceVersion && (len(a.Patches) == 0 || !a.Patches[0].AnyVersion):
 		return conflict(o.Name)
 	}
 	require.Equal(w, w.looked.UID, w.owner[key], "a pod of others is written: %s", a)

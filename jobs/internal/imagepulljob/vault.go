@@ -42,7 +42,7 @@ func (v *vault) open(process, ctx context.Context, mgr ctrl.Manager) (bool, erro
 	}
 	if v.cache == nil {
 		o := fastclient.CacheOptions("", map[client.Object]cache.ByObject{&corev1.Secret{}: secrets(v.namespace)})
-		made, err := optional.StartCache(process, mgr, o) //nolint:contextcheck // it outlives the look that has started it
+		made, err := optional.StartCache(process, mgr, o) // it outlives the look that has started it
 		if err != nil {
 			return false, err
 		}

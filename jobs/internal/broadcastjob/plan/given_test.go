@@ -104,11 +104,9 @@ func restarted(times int32) func(*corev1.Pod) {
 
 func terminating(o *corev1.Pod) { o.DeletionTimestamp = new(at(0)) }
 
-// deletedAt has the pod deleted at a time, with half a minute to end.
-func deletedAt(d time.Duration) func(*corev1.Pod) {
-	return func(o *corev1.Pod) {
-		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(d+30*time.Second)), new(int64(30))
-	}
+// deleted has the pod deleted two seconds ago, with half a minute to end.
+func deleted(o *corev1.Pod) {
+	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(28*time.Second)), new(int64(30))
 }
 
 func node(name string, v ...eligibility.Verdict) Node {
