@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -65,7 +65,7 @@ func exempt(t *testing.T, c client.Client) {
 	operations, err := yaml.YAMLToJSON([]byte(component.Patches[0].Patch))
 	require.NoError(t, err)
 
-	hooks := &admissionv1.ValidatingWebhookConfiguration{}
+	hooks := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: component.Patches[0].Target.Name}, hooks))
 	before, err := json.Marshal(hooks.Webhooks[1].MatchConditions)
 	require.NoError(t, err)

@@ -69,7 +69,7 @@ func TestTheSchemaKeepsWhatIsCovered(t *testing.T) {
 		change(&after.Spec)
 		err := c.Update(t.Context(), after, client.DryRunAll)
 		assert.True(t, apierrors.IsInvalid(err), "%v", err)
-		assert.ErrorContains(t, err, name+": Forbidden: is immutable: create another budget")
+		require.ErrorContains(t, err, name+": Forbidden: is immutable: create another budget")
 	}
 	b.Spec.MaxUnavailable = new(intstr.FromString("007%"))
 	b.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{}

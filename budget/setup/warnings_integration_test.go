@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,17 +63,17 @@ func TestUsersAreWarned(t *testing.T) {
 func TestUsersAreWarnedOfOpenKruise(t *testing.T) {
 	a := givenApp(t, serve(t, features.Defaults()), 1)
 	c, warnings := env.Warned(t)
-	none := admissionv1.SideEffectClassNone
-	require.NoError(t, a.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+	none := admissionregistrationv1.SideEffectClassNone
+	require.NoError(t, a.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "kruise-validating-webhook-configuration"},
-		Webhooks: []admissionv1.ValidatingWebhook{{
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "vpodunavailablebudget.kb.io", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "kruise-system", Name: "kruise-webhook-service"}},
-			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{"policy.kruise.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podunavailablebudgets"}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "kruise-system", Name: "kruise-webhook-service"}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"policy.kruise.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podunavailablebudgets"}},
 			}},
-			MatchConditions: []admissionv1.MatchCondition{{Name: "nobody", Expression: "false"}}, // it does not run here
+			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "nobody", Expression: "false"}}, // it does not run here
 		}},
 	}))
 	await.Until(t, func(check *assert.CollectT) {

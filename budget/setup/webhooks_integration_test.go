@@ -293,7 +293,7 @@ func TestBudgetsAreRefusedWithWords(t *testing.T) {
 	require.ErrorContains(t, err, "metadata.annotations[pub.kruise.io/ignored-pod-selector]: Forbidden: v1alpha1 cannot express ignoredPodSelector")
 
 	err = c.Patch(t.Context(), hub, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":{"matchLabels":{"app":"api"}}}}`)))
-	assert.ErrorContains(t, err, "spec.selector: Forbidden: is immutable")
+	require.ErrorContains(t, err, "spec.selector: Forbidden: is immutable")
 
 	global := newBudget(first.Namespace)
 	global.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: "v1", Kind: "Node", Name: "node"}

@@ -27,7 +27,7 @@ type Ledger struct {
 	Client client.Client
 	// Live reads from the server.
 	Live  client.Reader
-	Clock clock.PassiveClock
+	Clock clock.Clock
 
 	once     sync.Once
 	shared   *statuses

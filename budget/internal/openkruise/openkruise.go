@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -43,7 +43,7 @@ func init() { metrics.Registry.MustRegister(beside) } //nolint:gochecknoinits //
 // Answers reports whether the webhooks of OpenKruise answer for budgets. A takeover takes the rules for budgets away from
 // them.
 func Answers(ctx context.Context, live client.Reader) (bool, error) {
-	c := &admissionv1.ValidatingWebhookConfiguration{}
+	c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := live.Get(ctx, types.NamespacedName{Name: configuration}, c)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -51,8 +51,8 @@ func Answers(ctx context.Context, live client.Reader) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the webhooks of OpenKruise: %w", err)
 	}
-	return slices.ContainsFunc(c.Webhooks, func(w admissionv1.ValidatingWebhook) bool {
-		return slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool {
+	return slices.ContainsFunc(c.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
+		return slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool {
 			return slices.Contains(r.APIGroups, v1beta1.GroupVersion.Group) && slices.Contains(r.Resources, resource)
 		})
 	}), nil

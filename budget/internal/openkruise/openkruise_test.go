@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -21,17 +21,17 @@ import (
 // server has the webhooks of OpenKruise for these rules, or answers with an error.
 type server struct {
 	client.Reader
-	rules []admissionv1.Rule
+	rules []admissionregistrationv1.Rule
 	err   error
 }
 
 func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	c, ok := o.(*admissionv1.ValidatingWebhookConfiguration)
+	c, ok := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
 	if !ok || key.Name != "kruise-validating-webhook-configuration" || s.err != nil {
 		return s.err
 	}
 	for _, rule := range s.rules {
-		c.Webhooks = append(c.Webhooks, admissionv1.ValidatingWebhook{Rules: []admissionv1.RuleWithOperations{{Rule: rule}}})
+		c.Webhooks = append(c.Webhooks, admissionregistrationv1.ValidatingWebhook{Rules: []admissionregistrationv1.RuleWithOperations{{Rule: rule}}})
 	}
 	return nil
 }
@@ -40,8 +40,8 @@ var (
 	resources = schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"}
 	absent    = apierrors.NewNotFound(resources, configuration)
 	forbidden = apierrors.NewForbidden(resources, configuration, nil)
-	ofSets    = admissionv1.Rule{APIGroups: []string{"apps.kruise.io"}, Resources: []string{"clonesets"}}
-	ofBudgets = admissionv1.Rule{APIGroups: []string{"policy.kruise.io"}, Resources: []string{"podunavailablebudgets"}}
+	ofSets    = admissionregistrationv1.Rule{APIGroups: []string{"apps.kruise.io"}, Resources: []string{"clonesets"}}
+	ofBudgets = admissionregistrationv1.Rule{APIGroups: []string{"policy.kruise.io"}, Resources: []string{"podunavailablebudgets"}}
 )
 
 func TestWhetherOpenKruiseAnswersForBudgets(t *testing.T) {
@@ -50,9 +50,9 @@ func TestWhetherOpenKruiseAnswersForBudgets(t *testing.T) {
 		answers bool
 	}{
 		"it is not there":              {server{err: absent}, false},
-		"for budgets":                  {server{rules: []admissionv1.Rule{ofSets, ofBudgets}}, true},
-		"for others, after a handover": {server{rules: []admissionv1.Rule{ofSets}}, false},
-		"for others of that name":      {server{rules: []admissionv1.Rule{{APIGroups: []string{"example.com"}, Resources: ofBudgets.Resources}}}, false},
+		"for budgets":                  {server{rules: []admissionregistrationv1.Rule{ofSets, ofBudgets}}, true},
+		"for others, after a handover": {server{rules: []admissionregistrationv1.Rule{ofSets}}, false},
+		"for others of that name":      {server{rules: []admissionregistrationv1.Rule{{APIGroups: []string{"example.com"}, Resources: ofBudgets.Resources}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers, err := Answers(t.Context(), &test.server)
@@ -86,10 +86,10 @@ func TestTheLeaderTellsOfOpenKruiseBesideIt(t *testing.T) {
 	}{
 		{server{err: absent}, 0, 0},
 		{server{err: forbidden}, 0, 0},
-		{server{rules: []admissionv1.Rule{ofBudgets}}, 1, 1},
-		{server{rules: []admissionv1.Rule{ofBudgets}}, 1, 1},
+		{server{rules: []admissionregistrationv1.Rule{ofBudgets}}, 1, 1},
+		{server{rules: []admissionregistrationv1.Rule{ofBudgets}}, 1, 1},
 		{server{err: forbidden}, 1, 1},
-		{server{rules: []admissionv1.Rule{ofSets}}, 0, 2},
+		{server{rules: []admissionregistrationv1.Rule{ofSets}}, 0, 2},
 		{server{err: absent}, 0, 2},
 	} {
 		*s = step.server

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -56,7 +57,7 @@ func TestBudgetsAreComparedNowAndThen(t *testing.T) {
 	await.Receive(t, asked, "the second comparison, and none in between")
 	answers <- overlap{"other", "web-1"}
 	end()
-	assert.NoError(t, await.Receive(t, ended, "the comparisons end"))
+	require.NoError(t, await.Receive(t, ended, "the comparisons end"))
 	assert.Zero(t, queue.Len(), "the same answer wakes nobody")
 }
 

@@ -110,7 +110,7 @@ func (c *Controller) writeThrough(ctx context.Context, p *Pass, after client.Obj
 // newest returns the object as the server has it if that is another version. It is nil if no client has written the
 // object since, so that a conflict was the server's own decision. It is also nil if that cannot be found out.
 func (c *Controller) newest(ctx context.Context, known client.Object) client.Object {
-	newer, ok := reflect.New(reflect.TypeOf(known).Elem()).Interface().(client.Object)
+	newer, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(known).Elem()))
 	if !ok {
 		return nil
 	}

@@ -37,7 +37,7 @@ type Ledger[T, Q any, O fastclient.Object[T]] struct {
 	Client client.Client
 	// Live reads from the server.
 	Live  client.Reader
-	Clock clock.PassiveClock
+	Clock clock.Clock
 	// Decide returns the function that decides a batch of requests, each in view of the requests before it. Decide is
 	// called once a batch, and the function once an attempt: the function may keep its findings for later attempts.
 	// Decisions must leave the given object as it is.

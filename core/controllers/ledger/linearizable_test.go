@@ -158,7 +158,7 @@ func (h *history) sometimes(what string) error {
 }
 
 // do records one call.
-func (h *history) do(input any, call func() any) any {
+func (h *history) do(input any, call func() any) {
 	begun := h.clock.Add(1)
 	output := call()
 	ended := h.clock.Add(1)
@@ -168,7 +168,6 @@ func (h *history) do(input any, call func() any) any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, porcupine.Operation{ClientId: len(h.all), Input: input, Call: begun, Output: output, Return: ended})
-	return output
 }
 
 // next returns a ledger that has a view, which is brought up to date now and then.

@@ -39,25 +39,14 @@ func (l *Ledger[T, Q, O]) settle(ctx context.Context, d *desk[T, Q, O], o O, bat
 			}
 			return o, err
 		}
-		var refused error
+		settled, refused, err := l.record(ctx, d, o, decision, live, len(requests) > 0)
 		switch {
-		case decision.After != nil:
-			if err := d.paused.err(l.Clock.Now()); err != nil && len(requests) > 0 {
-				return o, err
-			}
-			var written O
-			if written, refused = l.write(ctx, o, decision.After); refused == nil && (written != nil || live) {
-				if len(requests) > 0 {
-					d.paused.end()
-				}
-				d.keep(written)
-				return newer(o, written), nil
-			}
-		case !decision.Confirm || live:
-			return o, nil
-		}
-		if refused != nil {
-			rest(ctx, jitter.Step())
+		case err != nil:
+			return o, err
+		case settled != nil:
+			return settled, nil
+		case refused != nil:
+			l.rest(ctx, jitter.Step())
 		}
 		fresh, arrived, err := l.reread(ctx, o, decision.After, refused)
 		switch {
@@ -76,6 +65,30 @@ func (l *Ledger[T, Q, O]) settle(ctx context.Context, d *desk[T, Q, O], o O, bat
 		d.keep(o)
 	}
 	return o, fmt.Errorf("record a decision in %s: other clients keep changing it", o.GetName())
+}
+
+// record writes a decision about a version of the object, and returns the version with it. That is nil if the decision is to
+// be made from the version that the server has: this one is not live, or refused is why the server did not take the write.
+// Decisions about requests wait for the end of a pause.
+func (l *Ledger[T, Q, O]) record(ctx context.Context, d *desk[T, Q, O], o O, decision Decision[O], live, requested bool) (settled O, refused, err error) {
+	switch {
+	case decision.After != nil:
+		if err := d.paused.err(l.Clock.Now()); err != nil && requested {
+			return nil, nil, err
+		}
+		written, refused := l.write(ctx, o, decision.After)
+		if refused != nil || written == nil && !live {
+			return nil, refused, nil
+		}
+		if requested {
+			d.paused.end()
+		}
+		d.keep(written)
+		return newer(o, written), nil, nil
+	case !decision.Confirm || live:
+		return o, nil, nil
+	}
+	return nil, nil, nil
 }
 
 // deciderOf returns the function that decides a batch: requests in view of the statuses that are to be written.
@@ -120,9 +133,9 @@ func decide[O client.Object](ctx context.Context, by func(context.Context, O) (D
 }
 
 // rest returns after a while, or when ctx ends.
-func rest(ctx context.Context, length time.Duration) {
+func (l *Ledger[T, Q, O]) rest(ctx context.Context, length time.Duration) {
 	select {
-	case <-time.After(length):
+	case <-l.Clock.After(length):
 	case <-ctx.Done():
 	}
 }

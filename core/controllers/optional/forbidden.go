@@ -11,7 +11,7 @@ import (
 )
 
 // forbidden counts the requests and checks that fail because of a missing right, for all parts of the process.
-var forbidden = prometheus.NewCounterVec(prometheus.CounterOpts{
+var forbidden = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // it belongs to the process, whose clients and checks are made in many places
 	Name: "flotilla_forbidden_requests_total",
 	Help: "Requests that the API server rejected because of a missing permission, and checks of permissions that it denied.",
 }, []string{"verb", "group", "resource"})

@@ -57,7 +57,7 @@ func TestReplicasFollowAnEdit(t *testing.T) {
 	w.patch(t, o, `{"spec":{"replicas":8}}`)
 	await.Until(t, func(check *assert.CollectT) {
 		got, err := w.replicas(t, o)
-		assert.NoError(check, err)
+		require.NoError(check, err)
 		assert.EqualValues(check, 8, got.Spec)
 	})
 
@@ -93,7 +93,7 @@ func TestReplicasFollowWhatIsRepublished(t *testing.T) {
 		w.clock.SetTime(w.clock.Now().Add(pause))
 		await.Until(t, func(check *assert.CollectT) {
 			got, err = w.replicas(t, o)
-			assert.NoError(check, err)
+			require.NoError(check, err)
 			assert.Equal(check, selector, got.Selector)
 		})
 	}

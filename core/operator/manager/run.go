@@ -83,7 +83,7 @@ func runManager(ctx context.Context, operator Operator, env *Environment, hooks 
 		}
 	}
 	go startup.waitForCaches(ctx, operator, env)
-	return process.RunManager(ctx, env.Manager)
+	return process.RunManager(ctx, env.Manager, env.Clock)
 }
 
 // ignoreEnd drops an error that only means that ctx has ended.

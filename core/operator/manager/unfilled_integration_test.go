@@ -33,9 +33,10 @@ func TestAnOperatorEndsThatWaitsForItsCaches(t *testing.T) {
 		return err
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
+	options := testOptions(t, apiServer.Namespace(t))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, operator, testOptions(t, apiServer.Namespace(t)), over.Config, logr.Discard())
+		ended <- Run(ctx, operator, options, over.Config, logr.Discard())
 	}()
 	<-asked
 	cancel()

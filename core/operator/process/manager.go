@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/utils/clock"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -16,7 +17,7 @@ const fills = 2 * time.Second
 // A manager that still fills its caches is left alone, and nil returned: it has no Lease, and runs no controller. Of
 // controller-runtime v0.24 it would neither end nor rest then (the loop in runnableGroup.Start), and a cache that may not be
 // read is never filled. The process ends with it.
-func RunManager(ctx context.Context, manager ctrlmanager.Manager) error {
+func RunManager(ctx context.Context, manager ctrlmanager.Manager, clock clock.Clock) error {
 	filled := make(cachesFilled)
 	if err := manager.Add(filled); err != nil {
 		return fmt.Errorf("follow the start of the manager: %w", err)
@@ -51,7 +52,7 @@ func RunManager(ctx context.Context, manager ctrlmanager.Manager) error {
 		return err
 	case <-ended:
 		return err
-	case <-time.After(fills):
+	case <-clock.After(fills):
 		return nil
 	}
 }

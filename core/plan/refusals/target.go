@@ -38,16 +38,22 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
 	t.late = t.late || f.Late || f.ByBudget && !inService(a.Object)
 	t.byBudget = f.ByBudget && !t.late
-	t.transient, t.version = f.Conflict && (f.Overtaken || t.tries <= toleratedConflicts), ""
-	if !t.transient && t.since.IsZero() {
-		t.since = now
-	}
+	t.version = ""
+	t.judgeConflict(f, now)
 	t.judgeNode(a, f, now)
 	own = t.transient && (f.Isolated || a.Verb != action.Create)
 	if own {
 		t.version = a.Object.GetResourceVersion()
 	}
 	return own
+}
+
+// judgeConflict notes whether all failures so far are conflicts that may end soon, or since when users are to know.
+func (t *target) judgeConflict(f Failure, now time.Time) {
+	t.transient = f.Conflict && (f.Overtaken || t.tries <= toleratedConflicts)
+	if !t.transient && t.since.IsZero() {
+		t.since = now
+	}
 }
 
 // judgeNode notes since when the node has been too small for the revision.

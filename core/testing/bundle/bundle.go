@@ -34,7 +34,7 @@ func Folder(t testing.TB) (string, error) {
 	if err := os.MkdirAll(below, 0o755); err != nil {
 		return "", fmt.Errorf("make the folder of bundles: %w", err)
 	}
-	folder, err := os.MkdirTemp(below, strings.ReplaceAll(t.Name(), "/", ".")+"-")
+	folder, err := os.MkdirTemp(below, strings.ReplaceAll(t.Name(), "/", ".")+"-") //nolint:usetesting // it outlives the test
 	if err != nil {
 		return "", fmt.Errorf("make a folder of %s: %w", below, err)
 	}

@@ -37,7 +37,7 @@ func TestPercentiles(t *testing.T) {
 }
 
 func TestWaysAreComparedWithTheFirst(t *testing.T) {
-	measured := testing.Benchmark(func(b *testing.B) {
+	measured := testing.Benchmark(func(b *testing.B) { //nolint:thelper // it is the benchmark
 		for b.Loop() { // what is compared has been measured
 		}
 		Compare(b, []Way{{Name: "bare", Times: Times{2 * time.Millisecond}}, {Name: "webhook", Times: Times{3 * time.Millisecond}}})

@@ -2,6 +2,7 @@ package rehearse_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,9 +59,7 @@ func kind() *frame.Workload[appsv1.ReplicaSet, *appsv1.ReplicaSet, snapshot] {
 
 func labelled(name string, owner *appsv1.ReplicaSet, more map[string]string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Namespace: gen.Namespace, Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}}
-	for key, value := range more {
-		m.Labels[key] = value
-	}
+	maps.Copy(m.Labels, more)
 	if owner != nil {
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 	}

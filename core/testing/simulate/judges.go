@@ -121,26 +121,31 @@ func NoSpreadOfUntried(hash string, pods []*corev1.Pod, most int, look func(*cor
 				there++
 			}
 		}
-		moved := 0
-		for a := range Actions(steps, "") {
-			pod, ok := a.Object.(*corev1.Pod)
-			if !ok || a.Verb == action.Create {
-				continue
-			}
-			state, label := look(pod), ""
-			if a.Reason == "Update" {
-				value, _ := LabelIn(a, contract.RevisionLabel)
-				label = podstate.ShortHash(value)
-			}
-			if state.Revision != hash && state.Active && !state.Available && (a.Reason == "Recreate" || label == hash) {
-				moved++
-			}
-		}
-		if moved > 0 && there+moved > most {
+		if moved := movedOutOfService(hash, steps, look); moved > 0 && there+moved > most {
 			return []string{fmt.Sprintf("%d pods, %d may be out of service", there+moved, most)}
 		}
 		return nil
 	}}
+}
+
+// movedOutOfService returns how many pods out of service the steps move to the revision.
+func movedOutOfService(hash string, steps []action.Step, look func(*corev1.Pod) podstate.State) int {
+	moved := 0
+	for a := range Actions(steps, "") {
+		pod, ok := a.Object.(*corev1.Pod)
+		if !ok || a.Verb == action.Create {
+			continue
+		}
+		state, label := look(pod), ""
+		if a.Reason == "Update" {
+			value, _ := LabelIn(a, contract.RevisionLabel)
+			label = podstate.ShortHash(value)
+		}
+		if state.Revision != hash && state.Active && !state.Available && (a.Reason == "Recreate" || label == hash) {
+			moved++
+		}
+	}
+	return moved
 }
 
 // Actions returns the actions of the steps with the name, of all steps with an empty one.

@@ -18,9 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
-func cpuOf(text string) *resource.Quantity {
-	q := resource.MustParse(text)
-	return &q
+func oneCPU() corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 }
 
 func latest(w *simulate.World, name string) *corev1.Pod {
@@ -209,7 +208,7 @@ func TestResizeShowsInTheStatus(t *testing.T) {
 	for _, policy := range []corev1.ResourceResizeRestartPolicy{corev1.NotRequired, corev1.RestartContainer} {
 		w := simulate.New(simulate.Options{Seed: 1})
 		o := bare("web-1")
-		o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *cpuOf("1")}
+		o.Spec.Containers[0].Resources.Requests = oneCPU()
 		o.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: policy}}
 		create(t, w, o)
 		w.Advance(time.Minute)
@@ -238,7 +237,7 @@ func TestNodesPutResizesOff(t *testing.T) {
 	resized := func(options simulate.Options, cpu string) (*simulate.World, error) {
 		w := simulate.New(options)
 		o := bare("web-1")
-		o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *cpuOf("1")}
+		o.Spec.Containers[0].Resources.Requests = oneCPU()
 		create(t, w, o)
 		w.Advance(time.Minute)
 		_, err := w.Patch(simulate.UserActor, bare("web-1"), resizeTo(cpu))

@@ -49,7 +49,7 @@ func TestNodesPutOffAllThatAPodAsksFor(t *testing.T) {
 	o := bare("web-1")
 	o.Spec.Containers = append(o.Spec.Containers, corev1.Container{Name: "side", Image: "side:v1"})
 	for i := range o.Spec.Containers {
-		o.Spec.Containers[i].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *cpuOf("1")}
+		o.Spec.Containers[i].Resources.Requests = oneCPU()
 	}
 	create(t, w, o)
 	w.Advance(time.Minute)

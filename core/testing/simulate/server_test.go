@@ -65,7 +65,7 @@ func TestPatchesFollowTheRulesOfTheSubresource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := simulate.New(simulate.Options{})
 			o := bare("web-1")
-			o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *cpuOf("1")}
+			o.Spec.Containers[0].Resources.Requests = oneCPU()
 			pod := create(t, w, o)
 			n, err := w.Patch(simulate.OperatorActor, pod, tt.patch)
 			if tt.refused != nil {

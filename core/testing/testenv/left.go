@@ -17,18 +17,20 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// The API server, and operators that lead, write these at any time.
-var serversOwn = []schema.GroupResource{
-	{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}, {Resource: "componentstatuses"},
-	{Group: "apiregistration.k8s.io", Resource: "apiservices"}, {Group: "coordination.k8s.io", Resource: "leases"},
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"},
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"},
+// serversOwn are the resources that the API server, and operators that lead, write at any time.
+func serversOwn() []schema.GroupResource {
+	return []schema.GroupResource{
+		{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}, {Resource: "componentstatuses"},
+		{Group: "apiregistration.k8s.io", Resource: "apiservices"}, {Group: "coordination.k8s.io", Resource: "leases"},
+		{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"},
+		{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"},
+	}
 }
 
 // simulatedLabel is on simulated nodes, which a later simulation of the package takes over.
 const simulatedLabel = "simulated-node"
 
-var serversNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
+func serversNamespaces() []string { return []string{"kube-system", "kube-public", "kube-node-lease"} }
 
 // object is what can be told of any object.
 type object struct {
@@ -46,20 +48,46 @@ func (o object) String() string {
 // objects returns all objects that are not the API server's own. Namespaces that are terminating count as gone, with all that
 // is in them, because nobody is there to empty them.
 func (e *Environment) objects(ctx context.Context) ([]object, error) {
-	found, err := discovery.NewDiscoveryClientForConfig(e.cleaner)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for discovery: %w", err)
-	}
 	client, err := metadata.NewForConfig(e.cleaner)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	resources, err := e.resources()
+	if err != nil {
+		return nil, err
+	}
+	var all []object
+	going := map[string]bool{}
+	for _, resource := range resources {
+		there, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue // it is stored in a version that only a webhook can convert
+		}
+		for i := range there.Items {
+			o := &there.Items[i]
+			if o.DeletionTimestamp != nil && resource.Resource == "namespaces" {
+				going[o.Name] = true
+				continue
+			}
+			if !isServers(o) && o.Labels[simulatedLabel] == "" {
+				all = append(all, object{resource.GroupResource().String(), o.Namespace, o.Name, o.UID})
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(o object) bool { return going[o.namespace] }), nil
+}
+
+// resources returns the resources that can be listed and deleted and that are not the API server's own.
+func (e *Environment) resources() ([]schema.GroupVersionResource, error) {
+	found, err := discovery.NewDiscoveryClientForConfig(e.cleaner)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for discovery: %w", err)
 	}
 	lists, err := found.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // a group may just have come or gone
 		return nil, fmt.Errorf("discover the resources: %w", err)
 	}
-	var all []object
-	going := map[string]bool{}
+	var all []schema.GroupVersionResource
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -67,33 +95,19 @@ func (e *Environment) objects(ctx context.Context) ([]object, error) {
 		}
 		for _, r := range list.APIResources {
 			resource := version.WithResource(r.Name)
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || slices.Contains(serversOwn, resource.GroupResource()) {
-				continue
-			}
-			there, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				continue // it is stored in a version that only a webhook can convert
-			}
-			for i := range there.Items {
-				o := &there.Items[i]
-				if o.DeletionTimestamp != nil && r.Name == "namespaces" {
-					going[o.Name] = true
-					continue
-				}
-				if !isServers(o) && o.Labels[simulatedLabel] == "" {
-					all = append(all, object{resource.GroupResource().String(), o.Namespace, o.Name, o.UID})
-				}
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") && !slices.Contains(serversOwn(), resource.GroupResource()) {
+				all = append(all, resource)
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(o object) bool { return going[o.namespace] }), nil
+	return all, nil
 }
 
 // isServers reports whether the API server makes the object, which may be after the start of the tests: its own Service, for
 // instance, and the addresses of that.
 func isServers(o *metav1.PartialObjectMetadata) bool {
 	ownService := o.Namespace == metav1.NamespaceDefault && o.Name == "kubernetes"
-	return ownService || slices.Contains(serversNamespaces, o.Namespace) || o.Labels["kubernetes.io/bootstrapping"] != ""
+	return ownService || slices.Contains(serversNamespaces(), o.Namespace) || o.Labels["kubernetes.io/bootstrapping"] != ""
 }
 
 // checkLeftBehind says which objects the tests left behind, and returns the exit code of that.

@@ -12,13 +12,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 )
 
-// WaitReason is the reason of waits for the end of a pause: a failed pod is not replaced yet, since others have failed
-// before.
-const WaitReason = "FailedPodBackOff"
-
-// Reasons are all that users read of this package.
-var Reasons = []string{WaitReason}
-
 // Message names the place where pods fail, such as "on node n1", and the time when the next one is made.
 func Message(where string, next time.Time) string {
 	return fmt.Sprintf("pods %s fail repeatedly; the next one is created at %s", where, next.UTC().Format(time.RFC3339))

@@ -26,19 +26,7 @@ type Refreshed struct {
 func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	c := w.Change(o.Pod)
 	lifecycle.SetInitialReadiness(c)
-	progress, lost := w.takeResizeBack(o, c, wanted)
-	if !lost {
-		progress = inplace.Refresh(c, w.Revisions.options)
-	}
-	if progress.Serving && w.resizedByOthers(o) {
-		progress = inplace.Progress{Complete: true}
-	}
-	if progress.Reason == inplace.ReasonUnreadable {
-		w.restartUpdate(o, c)
-	}
-	if progress.AgentMissing && w.Policy == InPlaceOnly {
-		inplace.ServeAsIs(c, w.Revisions.options)
-	}
+	progress := w.continueUpdate(o, c, wanted)
 	w.Plan.RequeueWithin(progress.RequeueAfter)
 	if !progress.Complete && progress.Reason != "" {
 		w.Plan.Wait(progress.Reason, o.Pod.Name, "%s", progress.Message)
@@ -67,6 +55,24 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	found.Action = &a
 	return found
+}
+
+// continueUpdate continues the update in place of the pod, and returns how far it is.
+func (w *Workload) continueUpdate(o podstate.State, c *action.PodChange, wanted bool) inplace.Progress {
+	progress, lost := w.takeResizeBack(o, c, wanted)
+	if !lost {
+		progress = inplace.Refresh(c, w.Revisions.options)
+	}
+	if progress.Serving && w.resizedByOthers(o) {
+		progress = inplace.Progress{Complete: true}
+	}
+	if progress.Reason == inplace.ReasonUnreadable {
+		w.restartUpdate(o, c)
+	}
+	if progress.AgentMissing && w.Policy == InPlaceOnly {
+		inplace.ServeAsIs(c, w.Revisions.options)
+	}
+	return progress
 }
 
 // refreshing is the action that writes the change. All that an update writes is one purpose, whatever it is, so that one

@@ -22,7 +22,7 @@ func on(nodes string) iter.Seq2[string, time.Time] { return since(time.Time{}, n
 // since yields the nodes of a list, to which pods came at that time.
 func since(at time.Time, nodes string) iter.Seq2[string, time.Time] {
 	return func(yield func(string, time.Time) bool) {
-		for _, node := range strings.Fields(nodes) {
+		for node := range strings.FieldsSeq(nodes) {
 			if !yield(node, at) {
 				return
 			}
@@ -62,6 +62,7 @@ func (c *course) pass(after time.Duration) []string {
 				made = append(made, strings.TrimPrefix(u.GetName(), c.r.Update.Name+"-")+" "+strings.TrimPrefix(a.Message, "image "))
 			case action.PatchMetadata:
 				c.r.Update.Labels[contract.ImagePreDownloadCreatedLabel] = "true"
+			default: // other writes make no job
 			}
 		}
 	}

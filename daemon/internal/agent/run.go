@@ -138,7 +138,7 @@ func (a *agent) runControllers(ctx context.Context) error {
 		return err
 	}
 	a.probes.add("controllers", func() error { return nil }) // each has a check of its own from here on
-	err = process.RunManager(ctx, mgr)
+	err = process.RunManager(ctx, mgr, a.clock)
 	if err != nil && ctx.Err() != nil { // asked to end: the next agent continues a stop that takes longer
 		a.Log.Info("The shutdown took too long", "reason", err.Error())
 		return nil //nolint:nilerr // it is logged, and no error

@@ -36,7 +36,7 @@ func NewReplicas(t testing.TB, env *testenv.Environment, operator func() manager
 }
 
 // starting is held while an operator is set up: each expects a registry of metrics of its own.
-var starting sync.Mutex
+var starting sync.Mutex //nolint:gochecknoglobals // it guards the registry of controller-runtime, which is global
 
 // Start starts one of them until it is stopped or the test ends. All its requests are made by send. One that loses its Lease
 // ends and is started again, as in a cluster.

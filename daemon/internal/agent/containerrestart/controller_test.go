@@ -9,11 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -33,17 +32,22 @@ func (quick) Hook(context.Context, containerstop.Request) (time.Duration, error)
 	return time.Second, nil
 }
 
+// empty is a server without objects.
+type empty struct{ client.Reader }
+
+func (empty) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
 // A stop whose request is gone after its hook is given up, and nothing is left of it.
 func TestAStopWhoseRequestIsGoneIsGivenUp(t *testing.T) {
 	key := types.NamespacedName{Namespace: "shop", Name: "uid-1"}
 	all := stops.New(quick{}, clock.RealClock{}, nil)
-	scheme := runtime.NewScheme()
-	require.NoError(t, v1beta1.AddToScheme(scheme))
 	passes := NewPasses(Sources{
 		Active: func(context.Context, types.NamespacedName) ([]*v1beta1.ContainerRecreateRequest, error) {
 			return nil, nil
 		},
-		Live:     fake.NewClientBuilder().WithScheme(scheme).Build(),
+		Live:     empty{},
 		Refusals: func(client.Object, time.Time) action.Refusals { return action.Refusals{} },
 		Clock:    clock.RealClock{},
 	}, all, func(context.Context, types.NamespacedName) {})

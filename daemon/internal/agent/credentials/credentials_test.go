@@ -229,7 +229,7 @@ providers:
 }
 
 // givenPlugin writes a plugin that counts its runs in a file, and its configuration.
-func givenPlugin(t *testing.T, answer, extra string) (*credentials.Plugins, *clocktesting.FakeClock, func() int) {
+func givenPlugin(t *testing.T, answer string) (*credentials.Plugins, *clocktesting.FakeClock, func() int) {
 	t.Helper()
 	folder := t.TempDir()
 	runs := filepath.Join(folder, "runs")
@@ -244,7 +244,7 @@ providers:
   apiVersion: credentialprovider.kubelet.k8s.io/v1
   matchImages: ["*.reg.io"]
   defaultCacheDuration: 10m
-`+extra), 0o600))
+`), 0o600))
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{
 		File: file, Folder: folder, Environ: os.Environ(), Clock: clock, Log: logr.Discard(),
@@ -267,7 +267,7 @@ const response = `{"kind":"CredentialProviderResponse","apiVersion":"credentialp
 	"cacheKeyType":"%s","auth":{"*.reg.io":{"username":"u","password":"p"}}}`
 
 func TestPluginsAreAskedForTheirImages(t *testing.T) {
-	plugins, clock, runs := givenPlugin(t, fmt.Sprintf(response, "Registry"), "")
+	plugins, clock, runs := givenPlugin(t, fmt.Sprintf(response, "Registry"))
 	assert.Empty(t, plugins.For(t.Context(), "other.io/a:1"))
 	assert.Zero(t, runs())
 	got := plugins.For(t.Context(), "a.reg.io/x:1")
@@ -280,7 +280,7 @@ func TestPluginsAreAskedForTheirImages(t *testing.T) {
 }
 
 func TestAPluginMayAnswerForOneImage(t *testing.T) {
-	plugins, _, runs := givenPlugin(t, fmt.Sprintf(response, "Image"), "")
+	plugins, _, runs := givenPlugin(t, fmt.Sprintf(response, "Image"))
 	for _, image := range []string{"a.reg.io/x:1", "a.reg.io/x:2", "a.reg.io/y:1"} {
 		require.Len(t, plugins.For(t.Context(), image), 1)
 	}
@@ -290,7 +290,7 @@ func TestAPluginMayAnswerForOneImage(t *testing.T) {
 func TestForgottenAnswersAreAskedForAnew(t *testing.T) {
 	for _, kind := range []string{"Image", "Registry", "Global"} {
 		t.Run(kind, func(t *testing.T) {
-			plugins, _, runs := givenPlugin(t, fmt.Sprintf(response, kind), "")
+			plugins, _, runs := givenPlugin(t, fmt.Sprintf(response, kind))
 			require.Len(t, plugins.For(t.Context(), "a.reg.io/x:1"), 1)
 			plugins.Forget("other.io/x:1")
 			require.Len(t, plugins.For(t.Context(), "a.reg.io/x:1"), 1)
@@ -304,7 +304,7 @@ func TestForgottenAnswersAreAskedForAnew(t *testing.T) {
 
 func TestAPluginThatFailsCountsAsAbsent(t *testing.T) {
 	for _, answer := range []string{"", "{}", fmt.Sprintf(response, "Moon")} {
-		plugins, _, _ := givenPlugin(t, answer, "")
+		plugins, _, _ := givenPlugin(t, answer)
 		assert.Empty(t, plugins.For(t.Context(), "a.reg.io/x:1"))
 	}
 }

@@ -48,7 +48,7 @@ func (s *Sightings) See(image *v1beta1.NodeImage, now time.Time) Seen {
 }
 
 // early stands for events that were there at the first look.
-var early = time.Unix(0, 1)
+func early() time.Time { return time.Unix(0, 1) }
 
 // firstSeen returns the sighting of one of the times that a node has reported.
 func firstSeen(known time.Time, told map[tally.Key]time.Time, round tally.Key, looked bool, now time.Time) time.Time {
@@ -61,11 +61,11 @@ func firstSeen(known time.Time, told map[tally.Key]time.Time, round tally.Key, l
 	case looked || at.After(now):
 		return now
 	}
-	return early
+	return early()
 }
 
 func note(times map[tally.Key]time.Time, round tally.Key, at time.Time) {
-	if !at.IsZero() && !at.Equal(early) {
+	if !at.IsZero() && !at.Equal(early()) {
 		times[round] = at
 	}
 }

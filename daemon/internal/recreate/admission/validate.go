@@ -143,6 +143,7 @@ func warningsOf(pod *corev1.Pod, c *corev1.Container) []string {
 		all = append(all, fmt.Sprintf("container %q will be stopped and not started again: its restart policy is Never", c.Name))
 	case corev1.RestartPolicyOnFailure:
 		all = append(all, fmt.Sprintf("container %q stays stopped if it ends with code 0: its restart policy is OnFailure, and a Job counts that as success", c.Name))
+	default: // it starts again
 	}
 	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil && c.Lifecycle.PreStop.HTTPGet != nil && prestop.IsLoopback(c.Lifecycle.PreStop.HTTPGet.Host) {
 		all = append(all, fmt.Sprintf("container %q will be stopped without its preStop hook: the node agent cannot reach host %q, "+
