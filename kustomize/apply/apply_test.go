@@ -212,7 +212,7 @@ func TestErrorsOfAMomentAreWaitedFor(t *testing.T) {
 			return true, "", nil
 		})
 		if c.goes {
-			require.NoError(t, err, c.err)
+			require.NoError(t, err, "after %v", c.err)
 		} else {
 			require.ErrorIs(t, err, c.err)
 		}

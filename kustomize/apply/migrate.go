@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/clock"
 )
 
 // Migration makes the objects of a CRD be stored in a version.
@@ -31,6 +32,7 @@ type Migration struct {
 	// Timeout is how long to wait for API servers, for a StorageVersionMigration, and for each object.
 	Timeout time.Duration
 	Tell    func(string)
+	Clock   clock.Clock
 }
 
 // Run writes all objects, and then writes down that they are stored in one version. It can be done again.
@@ -99,7 +101,7 @@ func (m Migration) noticed(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(m.Settle):
+	case <-m.Clock.After(m.Settle):
 		return nil
 	}
 }
@@ -160,7 +162,7 @@ func (m Migration) byController(ctx context.Context) (result string, err error) 
 	}
 	if ended != nil || failed != "" {
 		m.Tell("every object is written again, because " + Describe(migration) + " did not succeed")
-		return "", nil
+		return "", nil //nolint:nilerr // every object is written again instead
 	}
 	return "migrated by " + Describe(migration), nil
 }

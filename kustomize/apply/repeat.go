@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 )
 
 // Repeating returns the configuration of a client that sends a request again, twice at most, if the API server took it and ran out
@@ -13,15 +14,19 @@ import (
 // Requests that create an object are sent once, because the server may have done so all the same.
 func Repeating(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return repeating{next: next, pause: 2 * time.Second} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return repeating{next: next, pause: 2 * time.Second, clock: clock.RealClock{}}
+	})
 	return config
 }
 
 type repeating struct {
 	next  http.RoundTripper
 	pause time.Duration
+	clock clock.Clock
 }
 
+// RoundTrip implements http.RoundTripper.
 func (r repeating) RoundTrip(request *http.Request) (*http.Response, error) {
 	const most = 2
 	for repeated := 0; ; repeated++ {
@@ -43,7 +48,7 @@ func (r repeating) RoundTrip(request *http.Request) (*http.Response, error) {
 		select {
 		case <-request.Context().Done():
 			return nil, request.Context().Err()
-		case <-time.After(r.pause):
+		case <-r.clock.After(r.pause):
 		}
 		request = again
 	}

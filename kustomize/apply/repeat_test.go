@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // busy is a server that runs out of time for its first requests.
@@ -50,7 +52,7 @@ func TestRequestsThatABusyServerGivesUpAreRepeated(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), c.method, "https://cluster.example", strings.NewReader("all of it"))
 			require.NoError(t, err)
 
-			response, err := repeating{next: server}.RoundTrip(request)
+			response, err := repeating{next: server, clock: clock.RealClock{}}.RoundTrip(request)
 
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
@@ -69,7 +71,10 @@ func TestNobodyWaitsForARepetitionAfterTheEnd(t *testing.T) {
 	require.NoError(t, err)
 	cancel(errors.New("interrupted"))
 
-	_, err = repeating{next: &busy{times: 1}, pause: time.Hour}.RoundTrip(request)
+	response, err := repeating{next: &busy{times: 1}, pause: time.Hour, clock: clocktesting.NewFakeClock(time.Unix(0, 0))}.RoundTrip(request)
 
 	require.ErrorIs(t, err, context.Canceled)
+	if response != nil {
+		assert.NoError(t, response.Body.Close())
+	}
 }

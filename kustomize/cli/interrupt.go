@@ -22,7 +22,7 @@ type interruptible struct {
 // RoundTrip sends a request, which ends when its own context or the context of the command ends.
 func (i *interruptible) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
-	release := context.AfterFunc(i.ctx, func() { cancel(i.ctx.Err()) })
+	release := context.AfterFunc(i.ctx, func() { cancel(i.ctx.Err()) }) //nolint:contextcheck // the request ends with either context
 	end := func() { release(); cancel(nil) }
 	response, err := i.next.RoundTrip(request.WithContext(ctx))
 	if err != nil {

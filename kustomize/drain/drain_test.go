@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/fake" //nolint:depguard // the stories are about answers to evictions that a real server gives only by chance
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 

@@ -106,7 +106,7 @@ func tell(seen surroundings) func(io.Writer, []Finding) {
 }
 
 // examine looks at the cluster and at every feature that is installed, and counts these. Findings are never nil.
-func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClock) (findings []Finding, seen surroundings, err error) {
+func examine(ctx context.Context, cluster *apply.Cluster, clock clock.Clock) (findings []Finding, seen surroundings, err error) {
 	findings = []Finding{}
 	if found, err := cluster.Version(); err != nil {
 		if found == "" {
@@ -118,7 +118,7 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.PassiveClo
 	if err != nil {
 		return nil, seen, err
 	}
-	reports, err := observeAll(ctx, cluster, presence)
+	reports, err := observeAll(ctx, cluster, presence, clock)
 	if err != nil {
 		return nil, seen, err
 	}

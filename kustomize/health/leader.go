@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/install"
@@ -23,7 +24,7 @@ const (
 
 // followLeader adds a fault if the manager is available and none of its replicas leads. A replica leads once its caches are
 // filled, which readiness does not wait for.
-func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error {
+func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster, clock clock.Clock) error {
 	lease := apply.LeaseOf(r.manager)
 	if lease == nil {
 		return nil
@@ -31,9 +32,9 @@ func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error
 	look := func() (string, string, error) {
 		live, err := cluster.Get(ctx, lease)
 		if err != nil || live == nil {
-			return leaderless(lease, nil, r.manager, time.Now()), "", err
+			return leaderless(lease, nil, r.manager, clock.Now()), "", err
 		}
-		return leaderless(lease, live, r.manager, time.Now()), live.GetResourceVersion(), nil
+		return leaderless(lease, live, r.manager, clock.Now()), live.GetResourceVersion(), nil
 	}
 	fault, before, err := look()
 	if apierrors.IsForbidden(err) {
@@ -46,7 +47,7 @@ func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster) error
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(renewal):
+	case <-clock.After(renewal):
 	}
 	fault, after, err := look()
 	if err == nil && fault != "" && before == after {

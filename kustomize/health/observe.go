@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
@@ -50,7 +51,7 @@ type Report struct {
 }
 
 // Observe reads the installed objects of a feature.
-func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) (*Report, error) {
+func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature, clock clock.Clock) (*Report, error) {
 	settings, err := install.Present(ctx, cluster, feature)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Featur
 	}
 	report.leaveOut(feature, settings.Without)
 	report.judge()
-	return report, report.followLeader(ctx, cluster)
+	return report, report.followLeader(ctx, cluster, clock)
 }
 
 // judge fills in the fields that follow from the objects.

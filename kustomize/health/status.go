@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
@@ -50,7 +51,7 @@ func reporter(command *cobra.Command, flags genericclioptions.RESTClientGetter, 
 		if err != nil {
 			return err
 		}
-		reports, err := observeAll(command.Context(), cluster, presence)
+		reports, err := observeAll(command.Context(), cluster, presence, clock.RealClock{})
 		if err != nil {
 			return err
 		}
@@ -80,14 +81,14 @@ func lookIfAllowed(ctx context.Context, cluster *apply.Cluster) (openkruise.Pres
 	return presence, err
 }
 
-func observeAll(ctx context.Context, cluster *apply.Cluster, presence openkruise.Presence) ([]*Report, error) {
+func observeAll(ctx context.Context, cluster *apply.Cluster, presence openkruise.Presence, clock clock.Clock) ([]*Report, error) {
 	features, err := catalog.Features()
 	if err != nil {
 		return nil, err
 	}
 	var reports []*Report
 	for _, feature := range features {
-		report, err := Observe(ctx, cluster, feature)
+		report, err := Observe(ctx, cluster, feature, clock)
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", feature.Name, err)
 		}

@@ -171,17 +171,7 @@ type part struct {
 
 func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientGetter, features []catalog.Feature) error {
 	if i.dryRun == dryRunClient {
-		if err := i.settings.FromSomewhere(); err != nil {
-			return err
-		}
-		parts, err := parts(features, func(feature catalog.Feature) (Settings, error) { return i.settings.Over(feature, Settings{}), nil })
-		if err != nil {
-			return err
-		}
-		if err := checkPatches(i.settings.Patches, parts); err != nil {
-			return err
-		}
-		return printAll(i.streams.Out, parts)
+		return i.printWithoutCluster(features)
 	}
 	cluster, err := apply.Connect(flags)
 	if err != nil {
@@ -234,6 +224,21 @@ func (i *installer) run(ctx context.Context, flags genericclioptions.RESTClientG
 	return nil
 }
 
+// printWithoutCluster prints the manifests of the features with the settings that were given.
+func (i *installer) printWithoutCluster(features []catalog.Feature) error {
+	if err := i.settings.FromSomewhere(); err != nil {
+		return err
+	}
+	parts, err := parts(features, func(feature catalog.Feature) (Settings, error) { return i.settings.Over(feature, Settings{}), nil })
+	if err != nil {
+		return err
+	}
+	if err := checkPatches(i.settings.Patches, parts); err != nil {
+		return err
+	}
+	return printAll(i.streams.Out, parts)
+}
+
 // checkRights returns which rights are missing to install the features with the settings that were given.
 func (i *installer) checkRights(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
 	parts, err := parts(features, func(feature catalog.Feature) (Settings, error) { return i.settings.Over(feature, Settings{}), nil })
@@ -283,16 +288,9 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 		return err
 	}
 	if awaited {
-		progress.Begin(p.name)
-		err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects))
-		if err == nil {
-			_, err = i.write(ctx, cluster, p.name, strict)
-		}
-		i.report.Step(p.name, "ready", "", err)
-		if err != nil {
+		if err := i.awaitReady(ctx, cluster, progress, p, strict); err != nil {
 			return err
 		}
-		progress.End("ready")
 	}
 	// The manager of before may need its rights until the new one is ready.
 	if !i.wait && i.dryRun == dryRunNone {
@@ -302,6 +300,21 @@ func (i *installer) install(ctx context.Context, cluster *apply.Cluster, progres
 		}
 	}
 	return i.removeStale(ctx, cluster, progress, p, false)
+}
+
+// awaitReady waits until the objects of a part do their work, and then writes its strict webhook configurations.
+func (i *installer) awaitReady(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, p part, strict []*unstructured.Unstructured) error {
+	progress.Begin(p.name)
+	err := apply.Await(ctx, i.timeout, progress.Tell, cluster.AllReady(p.objects))
+	if err == nil {
+		_, err = i.write(ctx, cluster, p.name, strict)
+	}
+	i.report.Step(p.name, "ready", "", err)
+	if err != nil {
+		return err
+	}
+	progress.End("ready")
+	return nil
 }
 
 // stage applies one stage, and waits until it stands.

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,20 +115,12 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 // and gates are added to earlier ones. A component that was left out stays out until it is named.
 func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	merged := Settings{
-		Registry: s.Registry, Versions: map[string]string{}, Gates: map[string][]Gate{}, OnlyNamespace: s.OnlyNamespace,
-		Components: slices.Clone(earlier.Components), PullSecret: s.PullSecret, Patches: s.Patches,
-	}
-	if merged.PullSecret == "" {
-		merged.PullSecret = earlier.PullSecret
+		Registry: cmp.Or(s.Registry, earlier.Registry), PullSecret: cmp.Or(s.PullSecret, earlier.PullSecret),
+		OnlyNamespace: cmp.Or(s.OnlyNamespace, earlier.OnlyNamespace), Components: slices.Clone(earlier.Components),
+		Versions: map[string]string{}, Gates: map[string][]Gate{}, Patches: s.Patches,
 	}
 	if len(merged.Patches) == 0 {
 		merged.Patches = earlier.Patches
-	}
-	if merged.Registry == "" {
-		merged.Registry = earlier.Registry
-	}
-	if merged.OnlyNamespace == "" {
-		merged.OnlyNamespace = earlier.OnlyNamespace
 	}
 	for _, versions := range []map[string]string{earlier.Versions, s.Versions} {
 		if tag, chosen := versions[feature.Name]; chosen {

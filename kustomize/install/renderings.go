@@ -16,7 +16,7 @@ type renderings struct {
 	by   map[string][]*unstructured.Unstructured
 }
 
-var rendered = renderings{by: map[string][]*unstructured.Unstructured{}}
+var rendered = renderings{by: map[string][]*unstructured.Unstructured{}} //nolint:gochecknoglobals // what is built of the same text and the embedded manifests is always the same
 
 // of returns copies of the objects of a feature with this kustomization.
 func (r *renderings) of(feature catalog.Feature, kustomization []byte) ([]*unstructured.Unstructured, error) {

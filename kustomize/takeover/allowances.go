@@ -93,7 +93,7 @@ func setsKey(entry metav1.ManagedFieldsEntry, key string) bool {
 	var fields struct {
 		Data map[string]any `json:"f:data"`
 	}
-	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 		return false
 	}
 	_, has := fields.Data["f:"+key]

@@ -35,10 +35,10 @@ func listOfOld(t *testing.T, kinds string) {
 	})
 }
 
-// listIn returns the list in a namespace, and whether there is a ConfigMap.
-func listIn(t *testing.T, namespace string) (data map[string]string, there bool) {
+// listOfFlotilla returns the list in Flotilla's namespace, and whether there is a ConfigMap.
+func listOfFlotilla(t *testing.T) (data map[string]string, there bool) {
 	t.Helper()
-	found, err := clitest.Objects(t).Resource(configMaps).Namespace(namespace).Get(t.Context(), "kruise-configuration", metav1.GetOptions{})
+	found, err := clitest.Objects(t).Resource(configMaps).Namespace("flotilla-system").Get(t.Context(), "kruise-configuration", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, false
 	}
@@ -74,26 +74,26 @@ func TestTheListOfFurtherKindsIsThatOfOpenKruise(t *testing.T) {
 		return output
 	}
 	run()
-	data, _ := listIn(t, "flotilla-system")
+	data, _ := listOfFlotilla(t)
 	assert.Equal(t, map[string]string{listKey: furtherKinds}, data)
 	run("--undo")
-	_, there := listIn(t, "flotilla-system")
+	_, there := listOfFlotilla(t)
 	assert.False(t, there, "nothing reads it, and the next takeover must not find it")
 
 	writeList(t, "kruise-system", `{"data": {"`+listKey+`": "{\"workloads\":[]}"}}`)
 	run()
-	data, _ = listIn(t, "flotilla-system")
+	data, _ = listOfFlotilla(t)
 	assert.Equal(t, map[string]string{listKey: `{"workloads":[]}`}, data)
 	writeList(t, "kruise-system", `{"data": {"`+listKey+`": null}}`)
 	run()
-	_, there = listIn(t, "flotilla-system")
+	_, there = listOfFlotilla(t)
 	assert.False(t, there, "a copy follows its original while both are there")
 
 	writeList(t, "kruise-system", `{"data": {"`+listKey+`": "{}"}}`)
 	run()
 	writeList(t, "flotilla-system", `{"data": {"mine": "y"}}`)
 	run("--undo")
-	data, _ = listIn(t, "flotilla-system")
+	data, _ = listOfFlotilla(t)
 	assert.Equal(t, map[string]string{"mine": "y"}, data, "other settings stay")
 
 	run()
@@ -101,7 +101,7 @@ func TestTheListOfFurtherKindsIsThatOfOpenKruise(t *testing.T) {
 	output := run("--undo")
 	assert.Contains(t, output, copyOfList+" stays, because its list "+listKey+" was changed after the takeover; the next takeover uses it\n")
 	run()
-	data, _ = listIn(t, "flotilla-system")
+	data, _ = listOfFlotilla(t)
 	assert.Equal(t, map[string]string{listKey: `{"mine":true}`, "mine": "y"}, data, "a list that a person wrote stays")
 	run("--undo")
 }

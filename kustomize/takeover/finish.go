@@ -53,17 +53,9 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	if len(left) > 0 {
 		return fmt.Errorf("these objects of OpenKruise would have no controller; take over their kinds or delete them first: %s", strings.Join(left, ", "))
 	}
-	var all []*handover
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		features, err := catalog.Select(name)
-		if err != nil {
-			return err
-		}
-		h, err := t.handover(ctx, cluster, features[0])
-		if err != nil {
-			return err
-		}
-		all = append(all, h)
+	all, err := t.handoversOf(ctx, cluster, slices.Sorted(maps.Keys(now)))
+	if err != nil {
+		return err
 	}
 	mine := slices.DeleteFunc(slices.Clone(all), func(h *handover) bool { return !slices.Contains(chosen, h.feature()) })
 	waiting := slices.DeleteFunc(slices.Collect(maps.Keys(now)), func(name string) bool {
@@ -80,16 +72,8 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	if err != nil {
 		return err
 	}
-	for _, h := range mine {
-		if removing(now[h.feature()]) {
-			continue
-		}
-		if err := h.do(ctx, openkruise.Final, []step{{ownStorage, h.ownStorage}}); err != nil {
-			return fmt.Errorf("%s: %w; run the command again, or go back with: %s", h.feature(), err, now[h.feature()].Undo())
-		}
-		if err := h.note(ctx, openkruise.Final, ""); err != nil {
-			return fmt.Errorf("%s: %w; run the command again", h.feature(), err)
-		}
+	if err := ownStorageOf(ctx, mine, now); err != nil {
+		return err
 	}
 	if len(waiting) > 0 {
 		t.report.Leave("OpenKruise, until the takeover of " + strings.Join(waiting, ", ") + " is finished")
@@ -102,6 +86,39 @@ func (t *takeover) finish(ctx context.Context, cluster *apply.Cluster, features 
 	fmt.Fprintln(t.streams.Out, "the manager, node agent and webhooks of OpenKruise are deleted; all CRDs and objects stay. If a tool such as Helm manages OpenKruise, remove it there, too")
 	fmt.Fprintln(t.streams.Out, "to install the node agent of Flotilla: flotilla install daemon")
 	return t.answer(ctx, cluster, pods)
+}
+
+// handoversOf returns the handovers of features by their names.
+func (t *takeover) handoversOf(ctx context.Context, cluster *apply.Cluster, names []string) ([]*handover, error) {
+	var all []*handover
+	for _, name := range names {
+		features, err := catalog.Select(name)
+		if err != nil {
+			return nil, err
+		}
+		h, err := t.handover(ctx, cluster, features[0])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// ownStorageOf makes objects be stored in Flotilla's version, unless an earlier run has got further.
+func ownStorageOf(ctx context.Context, mine []*handover, now map[string]openkruise.Handover) error {
+	for _, h := range mine {
+		if removing(now[h.feature()]) {
+			continue
+		}
+		if err := h.do(ctx, openkruise.Final, []step{{ownStorage, h.ownStorage}}); err != nil {
+			return fmt.Errorf("%s: %w; run the command again, or go back with: %s", h.feature(), err, now[h.feature()].Undo())
+		}
+		if err := h.note(ctx, openkruise.Final, ""); err != nil {
+			return fmt.Errorf("%s: %w; run the command again", h.feature(), err)
+		}
+	}
+	return nil
 }
 
 func (t *takeover) answer(ctx context.Context, cluster *apply.Cluster, pods sight) error {

@@ -35,7 +35,7 @@ type handover struct {
 	timeout     time.Duration
 	// settle is how long all API servers may take to notice a change of a CRD.
 	settle time.Duration
-	clock  clock.PassiveClock
+	clock  clock.Clock
 	out    io.Writer
 	report *cli.Report
 	// progress shows the step that is under way, and what it waits for.

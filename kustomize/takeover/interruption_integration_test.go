@@ -191,7 +191,7 @@ const (
 
 // spreads are on a cluster with OpenKruise, whose manager restarts for a gate and has a list of further kinds: their takeover has
 // all steps.
-func spreads(t *testing.T) kindOfOld {
+func spreads(t *testing.T) {
 	t.Helper()
 	manager(t)
 	account(t)
@@ -204,7 +204,6 @@ kind: WorkloadSpread
 metadata: {name: web}
 spec: {targetRef: {apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet, name: web}, subsets: [{name: a, maxReplicas: 1}]}
 status: {observedGeneration: 1}`))
-	return kind
 }
 
 // same checks that OpenKruise has all that it had.

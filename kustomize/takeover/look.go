@@ -54,31 +54,36 @@ func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, f
 		if object.GetKind() != crdKind {
 			continue
 		}
-		live, err := cluster.Get(ctx, object)
-		if err != nil {
+		if err := world.lookAtKind(ctx, cluster, object, manifests, pods); err != nil {
 			return world, err
-		}
-		if live == nil {
-			continue
-		}
-		world.CRDs[live.GetName()] = live
-		found, err := cluster.List(ctx, install.ResourceOf(live), "", "")
-		if err != nil {
-			return world, err
-		}
-		world.Objects[live.GetName()] = len(found)
-		if live.GetName() == budgetCRD {
-			if world.Idle, err = idle(ctx, found, manifests, cluster); err != nil {
-				return world, err
-			}
-		}
-		for _, pod := range pods {
-			if owns(kindsOf([]*unstructured.Unstructured{object}), &pod) {
-				world.Pods[live.GetName()]++
-			}
 		}
 	}
 	return world, nil
+}
+
+// lookAtKind reads the CRD of a kind and its objects, if it exists, and counts its pods.
+func (w *World) lookAtKind(ctx context.Context, cluster *apply.Cluster, crd *unstructured.Unstructured, manifests []*unstructured.Unstructured, pods []unstructured.Unstructured) error {
+	live, err := cluster.Get(ctx, crd)
+	if err != nil || live == nil {
+		return err
+	}
+	w.CRDs[live.GetName()] = live
+	found, err := cluster.List(ctx, install.ResourceOf(live), "", "")
+	if err != nil {
+		return err
+	}
+	w.Objects[live.GetName()] = len(found)
+	if live.GetName() == budgetCRD {
+		if w.Idle, err = idle(ctx, found, manifests, cluster); err != nil {
+			return err
+		}
+	}
+	for i := range pods {
+		if owns(kindsOf([]*unstructured.Unstructured{crd}), &pods[i]) {
+			w.Pods[live.GetName()]++
+		}
+	}
+	return nil
 }
 
 // existing returns the objects that exist, as they are stored.

@@ -141,7 +141,7 @@ func cause(uid, pod string, events []unstructured.Unstructured) string {
 
 // noName reports whether a character cannot be in the name of a pod.
 func noName(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.')
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
 // timeOf returns when an event was seen last.

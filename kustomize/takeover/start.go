@@ -63,7 +63,7 @@ func (h *handover) candidate(ctx context.Context) (candidate, error) {
 		return found, err
 	}
 	if found.manager == nil {
-		return found, fmt.Errorf("Deployment %s/%s is gone", install.Namespace, name)
+		return found, fmt.Errorf("the Deployment %s/%s is gone", install.Namespace, name)
 	}
 	if found.secret, err = h.cluster.Get(ctx, inNamespace("v1", "Secret", h.feature()+"-webhook-certs")); err != nil {
 		return found, err

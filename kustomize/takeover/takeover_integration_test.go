@@ -2,6 +2,7 @@ package takeover_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func TestCloneSetsChangeHandsAndBack(t *testing.T) {
 	eventually(t, func() error {
 		err := client.Resource(definitions).Delete(t.Context(), "clonesets.apps.kruise.io", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsForbidden(err) {
-			return fmt.Errorf("the CRD can be deleted: %v", err)
+			return errors.Join(errors.New("the CRD can be deleted"), err)
 		}
 		return nil
 	})

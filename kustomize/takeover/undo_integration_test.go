@@ -127,7 +127,7 @@ func TestEachFeatureComesBack(t *testing.T) {
 			eventually(t, func() error {
 				return errors.Join(asked(), kind.servedAsBefore(t))
 			})
-			assert.NoError(t, mayWrite(t, kind.old.Objects, pods, pod))
+			require.NoError(t, mayWrite(t, kind.old.Objects, pods, pod))
 			output, _ = call(t, clitest.Administrator, "status")
 			assert.NotContains(t, output, "was interrupted")
 			assert.Contains(t, output, "OpenKruise manages its kinds: flotilla takeover "+c.feature+"\n")
