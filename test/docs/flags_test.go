@@ -3,6 +3,7 @@ package docs
 import (
 	"go/ast"
 	"go/token"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -122,16 +123,16 @@ func durationText(d time.Duration) string {
 	return strings.NewReplacer("m0s", "m", "h0m", "h").Replace(d.String())
 }
 
-// tableOf returns the cells of the rows of a section, by what the first cell quotes.
-func tableOf(t *testing.T, page, title string) map[string][]string {
+// tableOf returns the cells of the rows of a section of the page of flags, by what the first cell quotes.
+func tableOf(t *testing.T, title string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(flagsPage)))
 	require.NoError(t, err)
 	_, section, ok := strings.Cut(string(text), "\n## "+title+"\n")
-	require.True(t, ok, "%s has no section %s", page, title)
+	require.True(t, ok, "%s has no section %s", flagsPage, title)
 	section, _, _ = strings.Cut(section, "\n## ")
 	found := map[string][]string{}
-	for _, line := range strings.Split(section, "\n") {
+	for line := range strings.SplitSeq(section, "\n") {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
@@ -169,9 +170,7 @@ func merged(t *testing.T, folders ...string) map[string]definition {
 	t.Helper()
 	all := map[string]definition{}
 	for _, folder := range folders {
-		for name, flag := range flagsIn(t, folder) {
-			all[name] = flag
-		}
+		maps.Copy(all, flagsIn(t, folder))
 	}
 	return all
 }
@@ -184,9 +183,9 @@ func TestFlagsAreThoseOfTheCode(t *testing.T) {
 	for _, name := range []string{"kubeconfig", "zap-devel", "zap-encoder", "zap-log-level", "zap-stacktrace-level", "zap-time-encoding"} {
 		shared[name] = definition{unknown: name != "kubeconfig"}
 	}
-	compare(t, "every process", tableOf(t, flagsPage, "Flags of every process"), shared)
-	compare(t, "every manager", tableOf(t, flagsPage, "Flags of every manager"), merged(t, "core/operator/manager"))
-	compare(t, "agent", tableOf(t, flagsPage, "Flags of the node agent"), merged(t, "daemon/internal/agent"))
+	compare(t, "every process", tableOf(t, "Flags of every process"), shared)
+	compare(t, "every manager", tableOf(t, "Flags of every manager"), merged(t, "core/operator/manager"))
+	compare(t, "agent", tableOf(t, "Flags of the node agent"), merged(t, "daemon/internal/agent"))
 
 	workers := flagsIn(t, "core/frame")[gap+"-workers"] // the feature is before the hyphen
 	require.NotEmpty(t, workers)
@@ -201,7 +200,7 @@ func TestFlagsAreThoseOfTheCode(t *testing.T) {
 			of["--"+name] = append(of["--"+name], feature)
 		}
 	}
-	rows := tableOf(t, flagsPage, "Flags of one manager")
+	rows := tableOf(t, "Flags of one manager")
 	compare(t, "one manager", rows, own)
 	for name, row := range rows {
 		assert.Equal(t, strings.Join(of[name], ", "), row[1], "managers of %s", name)
@@ -291,7 +290,7 @@ func gatesOfTheCode(t *testing.T) (defaults map[string]string, readers map[strin
 func TestGatesAreThoseOfTheCode(t *testing.T) {
 	defaults, readers := gatesOfTheCode(t)
 	require.Greater(t, len(defaults), 30)
-	used, ignored := tableOf(t, flagsPage, "Feature gates"), tableOf(t, flagsPage, "Gates without effect")
+	used, ignored := tableOf(t, "Feature gates"), tableOf(t, "Gates without effect")
 	for name, value := range defaults {
 		if len(readers[name]) == 0 {
 			if assert.Contains(t, ignored, name) {

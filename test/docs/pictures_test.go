@@ -26,7 +26,7 @@ func TestPicturesAreOfTheirTexts(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.True(t, string(drawn[file]) == string(text), "%s is not of its text: run make generate", file)
+		assert.Equal(t, string(text), string(drawn[file]), "%s is not of its text: run make generate", file)
 		delete(drawn, file)
 	}
 	assert.Empty(t, drawn, "texts without a picture: run make generate")

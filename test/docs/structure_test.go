@@ -92,7 +92,7 @@ func text(t *testing.T, name string) string {
 
 // A reader comes from a search, with the kind in hand, and must know what to install.
 func TestPagesOfKindsNameTheFeatureToInstall(t *testing.T) {
-	line := regexp.MustCompile("(?m)^\\[Install\\]\\(\\.\\./install/install\\.md\\) features? (.*)\\.$")
+	line := regexp.MustCompile(`(?m)^\[Install\]\(\.\./install/install\.md\) features? (.*)\.$`)
 	read := 0
 	for name := range pages(t) {
 		if !strings.HasPrefix(name, "docs/features/") {

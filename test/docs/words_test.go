@@ -34,7 +34,7 @@ func measures() []measure {
 // exempt are the pages that do not keep the measures yet: remove a page from the list when it does.
 func exempt() map[string]bool {
 	all := map[string]bool{}
-	for _, name := range strings.Fields(`
+	for name := range strings.FieldsSeq(`
 	`) {
 		all[name] = true
 	}
@@ -100,7 +100,7 @@ func TestProseIsMeasuredWithoutCode(t *testing.T) {
 	assert.Empty(t, breaches("# What it tells\n\nIt shows `what` [it](what.md) has.\n\n    nobody says\n\n```\nwhose\n```\n<!-- told\nanew -->\n"))
 	assert.Equal(t, map[string][]string{"other words": {"Somebody"}}, breaches("Somebody has it."))
 	assert.Contains(t, breaches("It tells you what is told, and who said what."), "what: name the thing")
-	assert.Len(t, breaches(strings.Repeat("a word of many ", 250)+"not never"), 0, "two of a thousand words")
-	assert.Len(t, breaches(strings.Repeat("a word of many ", 25)+"not never"), 0, "two of a hundred")
+	assert.Empty(t, breaches(strings.Repeat("a word of many ", 250)+"not never"), "two of a thousand words")
+	assert.Empty(t, breaches(strings.Repeat("a word of many ", 25)+"not never"), "two of a hundred")
 	assert.Len(t, breaches(strings.Repeat("a word of many ", 25)+"not never no"), 1, "three of a hundred")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -249,7 +248,7 @@ func lacks(t *testing.T, m *managers.Manager) (resources []string) {
 	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, fmt.Sprintf("%.200s", page))
+	require.Equal(t, http.StatusOK, response.StatusCode, "%.200s", page)
 	for _, sample := range forbidden.FindAllStringSubmatch(string(page), -1) {
 		resources = append(resources, schema.GroupResource{Group: sample[1], Resource: sample[2]}.String())
 	}

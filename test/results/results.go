@@ -49,8 +49,8 @@ func Read(from io.Reader, ended func(Package), said func(line string)) error {
 			if !bytes.HasPrefix(line, []byte("{")) || json.Unmarshal(line, &e) != nil {
 				e = event{Output: string(line)}
 			}
-			switch {
-			case e.Package == "":
+			switch e.Package {
+			case "":
 				if e.Output != "" {
 					said(e.Output)
 				}

@@ -135,7 +135,7 @@ func (d *demo) spareOperators(ctx context.Context) error {
 		found = append(found, deployments.Items[i].Namespace+"/"+deployments.Items[i].Name)
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("Flotilla is in use here, and no demo has installed it: Deployments %s; use another cluster, or remove them: flotilla uninstall all",
+		return fmt.Errorf("operators of Flotilla run here, and no demo has installed them: Deployments %s; use another cluster, or remove them: flotilla uninstall all",
 			strings.Join(found, ", "))
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/fake" //nolint:depguard // one list by a label: demos have a cluster, their tests do not need one
 
 	"github.com/flotilla-project/flotilla/test/install"
 )

@@ -22,7 +22,7 @@ func main() {
 
 func run(arguments []string, in io.Reader, out io.Writer) error {
 	if len(arguments) < 2 {
-		return errors.New("usage: results show|sum FILE...")
+		return errors.New("usage: results show|sum FILES")
 	}
 	var sum results.Summary
 	ended, said := sum.Add, func(string) {}
