@@ -27,7 +27,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint vulncheck verify images demo up down
 .PHONY: release release-plan release-prepare release-tag
 
 help: ## list what there is
@@ -74,11 +74,18 @@ generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcop
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done
 
+# The database of known vulnerabilities.
+VULNDB ?= https://vuln.go.dev
+
+vulncheck: $(GOVULNCHECK) ## known vulnerabilities in what the code of every module reaches; VULNDB=file:///folder names a copy of the database
+	@.make/vulncheck $(GOVULNCHECK) $(VULNDB) $(MODULES)
+
 verify: generate $(MODCHECK) lint ## what must hold before a change is merged; leaves no diff
 	@$(MODCHECK) .
 	@for m in $(MODULES); do $(MAKE) --no-print-directory -C $$m vet tidy-check || exit 1; done
 	@echo "render every overlay"; cd kustomize && GOWORK=off go test -run 'Overlay|Component' ./render
 	@git diff --exit-code -- . || { echo "verify: generated files differ from what is committed" >&2; exit 1; }
+	@$(MAKE) --no-print-directory vulncheck
 	@echo "verify: clean"
 
 ##

@@ -7,6 +7,7 @@ MANIFESTS      := $(TOOLS)/manifests
 MODCHECK       := $(TOOLS)/modcheck
 APIREFERENCE   := $(TOOLS)/apireference
 GOLANGCI_LINT  := $(TOOLS)/golangci-lint
+GOVULNCHECK    := $(TOOLS)/govulncheck
 
 $(CONTROLLER_GEN): .tools/go.mod
 	GOWORK=off go -C .tools build -o bin/ tool
@@ -16,6 +17,11 @@ $(CRDSCHEMA) $(MANIFESTS) $(MODCHECK) $(APIREFERENCE): $(TOOLS)/%: $(wildcard .t
 	GOWORK=off go -C .tools build -o bin/ ./cmd/...
 	@touch $(CRDSCHEMA) $(MANIFESTS) $(MODCHECK) $(APIREFERENCE)
 
+# Each alone, because one of them takes minutes and the others are wanted without it.
 $(GOLANGCI_LINT): .tools/lint/go.mod
-	GOWORK=off go -C .tools/lint build -o ../bin/ tool
+	GOWORK=off go -C .tools/lint build -o ../bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(GOVULNCHECK): .tools/lint/go.mod
+	GOWORK=off go -C .tools/lint build -o ../bin/ golang.org/x/vuln/cmd/govulncheck
 	@touch $@
