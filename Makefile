@@ -27,7 +27,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint vulncheck verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint lint-api vulncheck verify images demo up down
 .PHONY: release release-plan release-prepare release-tag
 
 help: ## list what there is
@@ -74,13 +74,16 @@ generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcop
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done
 
+lint-api: $(KUBE_API_LINT) ## the API conventions of Kubernetes, as .golangci-api.yaml has them, on every module of API types
+	@for m in $(filter %/api,$(MODULES)); do echo "lint-api $$m"; (cd $$m && GOWORK=off $(KUBE_API_LINT) run -c $(CURDIR)/.golangci-api.yaml ./...) || exit 1; done
+
 # The database of known vulnerabilities.
 VULNDB ?= https://vuln.go.dev
 
 vulncheck: $(GOVULNCHECK) ## known vulnerabilities in what the code of every module reaches; VULNDB=file:///folder names a copy of the database
 	@.make/vulncheck $(GOVULNCHECK) $(VULNDB) $(MODULES)
 
-verify: generate $(MODCHECK) lint ## what must hold before a change is merged; leaves no diff
+verify: generate $(MODCHECK) lint lint-api ## what must hold before a change is merged; leaves no diff
 	@$(MODCHECK) .
 	@for m in $(MODULES); do $(MAKE) --no-print-directory -C $$m vet tidy-check || exit 1; done
 	@echo "render every overlay"; cd kustomize && GOWORK=off go test -run 'Overlay|Component' ./render

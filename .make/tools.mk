@@ -8,6 +8,7 @@ MODCHECK       := $(TOOLS)/modcheck
 APIREFERENCE   := $(TOOLS)/apireference
 GOLANGCI_LINT  := $(TOOLS)/golangci-lint
 GOVULNCHECK    := $(TOOLS)/govulncheck
+KUBE_API_LINT  := $(TOOLS)/golangci-lint-kube-api-linter
 
 $(CONTROLLER_GEN): .tools/go.mod
 	GOWORK=off go -C .tools build -o bin/ tool
@@ -20,6 +21,10 @@ $(CRDSCHEMA) $(MANIFESTS) $(MODCHECK) $(APIREFERENCE): $(TOOLS)/%: $(wildcard .t
 # Each alone, because one of them takes minutes and the others are wanted without it.
 $(GOLANGCI_LINT): .tools/lint/go.mod
 	GOWORK=off go -C .tools/lint build -o ../bin/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(KUBE_API_LINT): .tools/lint/go.mod
+	GOWORK=off go -C .tools/lint build -o ../bin/ sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
 	@touch $@
 
 $(GOVULNCHECK): .tools/lint/go.mod
