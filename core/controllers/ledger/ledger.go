@@ -175,7 +175,8 @@ func (l *Ledger[T, Q, O]) work(ctx context.Context, d *desk[T, Q, O]) {
 }
 
 // answer decides a batch, and answers its questions when that is recorded. Statuses and requests that cannot be written
-// together are written apart: neither stops the other.
+// together are written apart: neither stops the other. A request that may be recorded is not decided again, since the decision
+// might be about its own record; a status can be written twice.
 func (l *Ledger[T, Q, O]) answer(ctx context.Context, d *desk[T, Q, O], o O, batch []*question[T, Q, O]) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -185,7 +186,12 @@ func (l *Ledger[T, Q, O]) answer(ctx context.Context, d *desk[T, Q, O], o O, bat
 		l.reply(batch, last, err)
 		return
 	}
-	for _, part := range [][]*question[T, Q, O]{statuses, requests} {
+	parts := [][]*question[T, Q, O]{statuses, requests}
+	if errors.As(err, new(lostError)) {
+		l.reply(requests, last, err)
+		parts = parts[:1]
+	}
+	for _, part := range parts {
 		settled, err := l.settle(ctx, d, last, part)
 		l.reply(part, settled, err)
 		last = newer(last, settled)

@@ -76,6 +76,17 @@ func TestAStatusIsWrittenBesideRequests(t *testing.T) {
 	require.ErrorIs(t, err, ErrOutdated)
 }
 
+// together has a request and a status answered in one batch.
+func together(t *testing.T, l *seats, rs *appsv1.ReplicaSet, who string, next func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) (asked, reported error) {
+	t.Helper()
+	batch := []*question[appsv1.ReplicaSet, *taking, *appsv1.ReplicaSet]{{request: &taking{who: who}}, {next: next}}
+	for _, q := range batch {
+		q.answer = make(chan answer[*appsv1.ReplicaSet], 1)
+	}
+	l.answer(t.Context(), l.desk(rs), l.Newest(rs), batch)
+	return (<-batch[0].answer).err, (<-batch[1].answer).err
+}
+
 // A status that the server does not take stops no request, and a request that it does not take no status.
 func TestNeitherHalfStopsTheOther(t *testing.T) {
 	s := newServer(t, 5)
@@ -86,27 +97,20 @@ func TestNeitherHalfStopsTheOther(t *testing.T) {
 		return nil
 	}
 	l, rs := newSeats(s, s), s.get(t)
-	d := l.desk(rs)
-	together := func(who, status string) (asked, reported error) {
-		next := func(newest *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	status := func(name string) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+		return func(newest *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 			after := newest.DeepCopy()
-			after.Status.Conditions = append(after.Status.Conditions, appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetConditionType(status)})
+			after.Status.Conditions = append(after.Status.Conditions, appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetConditionType(name)})
 			return after
 		}
-		batch := []*question[appsv1.ReplicaSet, *taking, *appsv1.ReplicaSet]{{request: &taking{who: who}}, {next: next}}
-		for _, q := range batch {
-			q.answer = make(chan answer[*appsv1.ReplicaSet], 1)
-		}
-		l.answer(t.Context(), d, l.Newest(rs), batch)
-		return (<-batch[0].answer).err, (<-batch[1].answer).err
 	}
-	asked, reported := together("a", "refused-1")
+	asked, reported := together(t, l, rs, "a", status("refused-1"))
 	require.NoError(t, asked)
 	require.ErrorContains(t, reported, "a policy")
-	asked, reported = together("refused-b", "counted")
+	asked, reported = together(t, l, rs, "refused-b", status("counted"))
 	require.ErrorContains(t, asked, "a policy")
 	require.NoError(t, reported)
-	asked, reported = together("c", "counted-again")
+	asked, reported = together(t, l, rs, "c", status("counted-again"))
 	require.ErrorContains(t, asked, "the server is asked again in")
 	require.NoError(t, reported, "the pause is that of requests")
 	assert.True(t, hasSeat(s.get(t), "a") && hasSeat(s.get(t), "counted") && hasSeat(s.get(t), "counted-again"))
@@ -148,6 +152,31 @@ func TestLostAnswers(t *testing.T) {
 	_, err = ask(t, newSeats(s, s), s.get(t), "b")
 	require.ErrorIs(t, err, cut, "it has not arrived, and is not repeated at once")
 	assert.EqualValues(t, 3, s.writes.Load())
+}
+
+// A request that a lost write may have recorded together with a status is not decided again: it would meet its own seat, and be
+// refused what it has.
+func TestALostAnswerLeavesRequestsUnknown(t *testing.T) {
+	cut := errors.New("the connection was lost")
+	s := newServer(t, 2)
+	l, rs := newSeats(s, s), s.get(t)
+	s.lost = func(n int32) error {
+		if n > 1 {
+			return nil
+		}
+		return errors.Join(cut, s.Status().Update(context.Background(), freed(s.get(t), "counted"))) // another client writes over it
+	}
+	counted := func(newest *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+		after := freed(newest, "counted")
+		after.Status.Conditions = append(after.Status.Conditions, appsv1.ReplicaSetCondition{Type: "counted"})
+		return after
+	}
+
+	asked, reported := together(t, l, rs, "a", counted)
+
+	require.ErrorIs(t, asked, cut)
+	require.NoError(t, reported)
+	assert.True(t, hasSeat(s.get(t), "a") && hasSeat(s.get(t), "counted"))
 }
 
 func TestAnObjectThatIsGoneIsTold(t *testing.T) {

@@ -141,8 +141,8 @@ func (l *Ledger[T, Q, O]) rest(ctx context.Context, length time.Duration) {
 }
 
 // reread returns the object as the server has it, after the write of its status as in after was refused if refused is not
-// nil. It returns the refusal if no other writer explains it. arrived is true if the write has no answer, and the server has
-// just that status.
+// nil. It returns the refusal if no other writer explains it: a lostError if the write may have arrived. arrived is true if the
+// write has no answer, and the server has just that status.
 func (l *Ledger[T, Q, O]) reread(ctx context.Context, o, after O, refused error) (fresh O, arrived bool, err error) {
 	if refused != nil && !isLost(refused) && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused) {
 		return nil, false, refused
@@ -153,14 +153,23 @@ func (l *Ledger[T, Q, O]) reread(ctx context.Context, o, after O, refused error)
 	case apierrors.IsNotFound(err) || err == nil && fresh.GetUID() != o.GetUID():
 		return nil, false, ErrGone
 	case err != nil:
-		return nil, false, fmt.Errorf("read %s: %w", o.GetName(), err)
+		if err = fmt.Errorf("read %s: %w", o.GetName(), err); isLost(refused) {
+			err = lostError{err}
+		}
+		return nil, false, err
 	case refused != nil && fresh.GetResourceVersion() == o.GetResourceVersion():
 		return nil, false, refused // it is no other writer who is in the way
 	case isLost(refused) && !status.Equal(after, fresh):
-		return nil, false, refused // it may have arrived, and been written over
+		return nil, false, lostError{refused} // it may have arrived, and been written over
 	}
 	return fresh, isLost(refused), nil
 }
+
+// lostError is the error of a write that may have arrived: the requests that it was about may be recorded.
+type lostError struct{ error }
+
+// Unwrap returns the error without the mark.
+func (e lostError) Unwrap() error { return e.error }
 
 // isLost reports whether a write has no answer of the server's: it may have arrived all the same.
 func isLost(refused error) bool {
