@@ -2,6 +2,8 @@ module github.com/flotilla-project/flotilla/test/prometheus
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/prometheus/common v0.70.1
 	github.com/prometheus/prometheus v0.311.0

@@ -8,7 +8,7 @@ import (
 )
 
 // kubernetes is the reference of the types of Kubernetes itself.
-const kubernetes = "https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#"
+const kubernetes = "https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#"
 
 // groups are the API groups of the packages whose types have a section there.
 func groups() map[string]string {

@@ -109,14 +109,14 @@ FleetSpec says which ships are wanted.
 |---|---|---|
 | ` + "`to` | string | to is a port. The default is home. |" + `
 | ` + "`ships` | integer | ships is how many. Default: `3`. Checked: must be 0 or more. |" + `
-| ` + "`crew` | [PodTemplateSpec](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#podtemplatespec-v1-core) | **Required.** crew sails it: a \\| b. |" + `
+| ` + "`crew` | [PodTemplateSpec](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#podtemplatespec-v1-core) | **Required.** crew sails it: a \\| b. |" + `
 | ` + "`flags` | map of [Flag](#flag) | flags are what it shows. |" + `
 | ` + "`ports` | list of [Port](#port) | ports are where it calls. |" + `
 | ` + "`load` | number or percentage | load is a number or a percentage. |" + `
 | ` + "`berths` | list of number or string | berths are numbers or ranges. |" + `
 | ` + "`seal` | string (base64) | seal is a hash. |" + `
-| ` + "`conditions` | list of [Condition](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta) | conditions are those of Kubernetes. |" + `
-| ` + "`failures` | [PodFailurePolicy](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#podfailurepolicy-v1-batch) | failures says what follows. |" + `
+| ` + "`conditions` | list of [Condition](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#condition-v1-meta) | conditions are those of Kubernetes. |" + `
+| ` + "`failures` | [PodFailurePolicy](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#podfailurepolicy-v1-batch) | failures says what follows. |" + `
 | ` + "`sea` | [Sea](#sea) | sea says which. |" + `
 
 ## Flag
@@ -142,7 +142,7 @@ Sea is chosen by labels.
 | field | type | meaning |
 |---|---|---|
 | ` + "`matchLabels` | map of string | labels that must be there with these values. |" + `
-| ` + "`matchExpressions` | list of [LabelSelectorRequirement](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#labelselectorrequirement-v1-meta) | requirements of labels, which must all hold. |" + `
+| ` + "`matchExpressions` | list of [LabelSelectorRequirement](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#labelselectorrequirement-v1-meta) | requirements of labels, which must all hold. |" + `
 `
 
 func TestPage(t *testing.T) {

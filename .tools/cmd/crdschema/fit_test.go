@@ -79,12 +79,12 @@ func TestFitOpensEmbeddedTypes(t *testing.T) {
 		{
 			"ports and variables are replaced as a whole",
 			"{type: object, properties: {ports: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [containerPort, protocol], items: {type: object, required: [containerPort], properties: {protocol: {type: string, default: TCP}}}}}}",
-			"{type: object, properties: {ports: {type: array, x-kubernetes-list-type: atomic, items: {type: object, properties: {protocol: {type: string}}}}}}",
+			"{type: object, properties: {ports: {type: array, items: {type: object, properties: {protocol: {type: string}}}}}}",
 		},
 		{
 			"a list of another kind with a name of those that are merged",
 			"{type: object, properties: {volumes: {type: array, items: {type: string}}}}",
-			"{type: object, properties: {volumes: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}}",
+			"{type: object, properties: {volumes: {type: array, items: {type: string}}}}",
 		},
 		{
 			"an embedded list is fitted by its items",

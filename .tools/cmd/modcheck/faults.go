@@ -11,6 +11,7 @@ func (w Workspace) Faults() []string {
 	var faults []string
 	for _, m := range w.Modules {
 		faults = append(faults, w.goDirective(m)...)
+		faults = append(faults, w.toolchain(m)...)
 		faults = append(faults, w.replaces(m)...)
 		faults = append(faults, w.features(m)...)
 	}
@@ -27,6 +28,19 @@ func (w Workspace) goDirective(m Module) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: go directive is %q, go.work has %q", m.Folder, have, w.Go)}
+}
+
+// toolchain checks that the toolchain line is the same everywhere. Managers are linked without the workspace, so one
+// module that lacks the line would ship the standard library of an older release.
+func (w Workspace) toolchain(m Module) []string {
+	have := ""
+	if m.File.Toolchain != nil {
+		have = m.File.Toolchain.Name
+	}
+	if have == w.Toolchain {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: toolchain is %q, go.work has %q", m.Folder, have, w.Toolchain)}
 }
 
 // replaces checks that every required sibling is built from this tree, and that nothing else is replaced.

@@ -37,6 +37,19 @@ func TestFaults(t *testing.T) {
 			[]string{`core: go directive is "1.25.0", go.work has "1.26.0"`},
 		},
 		{
+			"no toolchain",
+			map[string]string{"go.work": "go 1.26.0\ntoolchain go1.26.8\nuse ./core\n"},
+			[]string{`core: toolchain is "", go.work has "go1.26.8"`},
+		},
+		{
+			"another toolchain",
+			map[string]string{
+				"go.work":     "go 1.26.0\ntoolchain go1.26.8\nuse ./core\n",
+				"core/go.mod": "module x/core\ngo 1.26.0\ntoolchain go1.26.5\n",
+			},
+			[]string{`core: toolchain is "go1.26.5", go.work has "go1.26.8"`},
+		},
+		{
 			"another version of a shared library",
 			map[string]string{"kustomize/go.mod": "module x/kustomize\ngo 1.26.0\nrequire k8s.io/api v0.35.0\n"},
 			[]string{"kustomize: requires k8s.io/api v0.35.0, core requires v0.36.3"},

@@ -21,8 +21,10 @@ func (m Module) Path() string { return m.File.Module.Mod.Path }
 // Workspace is what go.work names.
 type Workspace struct {
 	// Go is the go directive of go.work.
-	Go      string
-	Modules []Module
+	Go string
+	// Toolchain is the toolchain of go.work, such as "go1.26.8".
+	Toolchain string
+	Modules   []Module
 }
 
 // Load reads go.work and the go.mod files that it uses.
@@ -38,6 +40,9 @@ func Load(root fs.FS) (Workspace, error) {
 	var workspace Workspace
 	if work.Go != nil {
 		workspace.Go = work.Go.Version
+	}
+	if work.Toolchain != nil {
+		workspace.Toolchain = work.Toolchain.Name
 	}
 	for _, use := range work.Use {
 		module, err := loadModule(root, path.Clean(use.Path))

@@ -132,8 +132,8 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 			CacheSyncTimeout: options.CacheSyncTimeout,
 			// Names are unique within an operator; tests run several replicas in one process.
 			SkipNameValidation: new(true),
-			// In controller-runtime v0.24 a priority queue that is shut down may hand an item to a worker that has gone
-			// and wait for it without end, and the lease with it until the manager gives up (fixed in v0.25).
+			// All measured figures are of plain queues. Up to controller-runtime v0.24 a priority queue that is shut down
+			// could also wait without end for a worker that has gone, and the lease with it until the manager gives up.
 			UsePriorityQueue: new(false),
 		},
 	})

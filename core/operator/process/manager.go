@@ -15,7 +15,7 @@ const fills = 2 * time.Second
 // RunManager runs a manager of controllers until ctx ends, and returns when it has ended.
 //
 // A manager that still fills its caches is left alone, and nil returned: it has no Lease, and runs no controller. Of
-// controller-runtime v0.24 it would neither end nor rest then (the loop in runnableGroup.Start), and a cache that may not be
+// controller-runtime v0.25 it would neither end nor rest then (the loop in runnableGroup.Start), and a cache that may not be
 // read is never filled. The process ends with it.
 func RunManager(ctx context.Context, manager ctrlmanager.Manager, clock clock.Clock) error {
 	filled := make(cachesFilled)

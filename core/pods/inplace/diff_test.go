@@ -52,6 +52,16 @@ func TestDiffVerdicts(t *testing.T) {
 		{"label", base, func(t *corev1.PodTemplateSpec) { t.Labels["version"] = "b" }, ""},
 		{"first annotation", base, func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{"example.com/a": "b"} }, ""},
 		{"finalizer", base, func(t *corev1.PodTemplateSpec) { t.Finalizers = []string{"example.io/f"} }, ""},
+		{"protocol of a probe (Kubernetes 1.37)", base, one(func(c *corev1.Container) {
+			get := corev1.HTTPGetAction{Protocol: new(corev1.HTTPProtocolHTTP2)}
+			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &get}}
+		}), "spec.containers[0].readinessProbe"},
+		{"options of a bind mount (Kubernetes 1.37)", base, one(func(c *corev1.Container) {
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data", BindMountOptions: []string{"noexec"}}}
+		}), "spec.containers[0].volumeMounts"},
+		{"eviction responders (Kubernetes 1.37)", base, func(t *corev1.PodTemplateSpec) {
+			t.Spec.EvictionResponders = []corev1.EvictionResponder{{Name: "example.com/drain"}}
+		}, "spec.evictionResponders"},
 		{"nil and empty are equal", base, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = []corev1.Volume{} }, ""},
 		{"swapped containers", base, func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers[0], t.Spec.Containers[1] = t.Spec.Containers[1], t.Spec.Containers[0]

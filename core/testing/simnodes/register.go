@@ -103,7 +103,7 @@ func (n *Nodes) nodeObject(node *node) *corev1.Node {
 			Conditions: nodeConditions(now),
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: "linux", Architecture: "amd64", KernelVersion: "simulated", OSImage: "simulated",
-				ContainerRuntimeVersion: "containerd://2.0.0", KubeletVersion: "v1.36.0",
+				ContainerRuntimeVersion: "containerd://2.0.0", KubeletVersion: "v1.37.0",
 			},
 		},
 	}
