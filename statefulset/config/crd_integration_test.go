@@ -112,6 +112,7 @@ func TestTheSchemaRefusesWithTheWordsOfTheWebhook(t *testing.T) {
 		{"negative replicas", frame + "  replicas: -1", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"},
 		{"unknown policy", frame + "  podManagementPolicy: Serial", `spec.podManagementPolicy: Invalid value: "Serial": must be 'OrderedReady' or 'Parallel'`},
 		{"unknown strategy", frame + "  updateStrategy: {type: Recreate}", "must be 'RollingUpdate' or 'OnDelete'"},
+		{"a strategy of the built-in kind", frame + "  updateStrategy: {type: Recreate}", "Recreate is for built-in StatefulSets only: scale to 0, change the template, and scale up"},
 		{"negative partition", frame + "  updateStrategy: {rollingUpdate: {partition: -1}}", rolling + "partition: Invalid value: -1: must be greater than or equal to 0"},
 		{"waiting for too long", frame + "  updateStrategy: {rollingUpdate: {minReadySeconds: 301}}", rolling + "minReadySeconds: Invalid value: 301: must be no more than 300 seconds"},
 		{"a number as text", frame + "  updateStrategy: {rollingUpdate: {maxUnavailable: '5'}}", rolling + `maxUnavailable: Invalid value: "5": a valid percent string must be a numeric string followed by an ending '%'`},

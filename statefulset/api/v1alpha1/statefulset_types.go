@@ -76,6 +76,7 @@ type StatefulSetSpec struct {
 	// updateStrategy defines how pods are updated.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type in ['', 'RollingUpdate', 'OnDelete']",message="must be 'RollingUpdate' or 'OnDelete'"
+	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Recreate'",message="Recreate is for built-in StatefulSets only: scale to 0, change the template, and scale up"
 	UpdateStrategy v1beta1.StatefulSetUpdateStrategy `json:"updateStrategy,omitempty,omitzero"`
 	// minReadySeconds is the field of the built-in StatefulSet, without an upper bound. It is used if
 	// updateStrategy.rollingUpdate.minReadySeconds is absent or 0.

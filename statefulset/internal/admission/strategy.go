@@ -70,6 +70,7 @@ func validateUnavailable(value *intstr.IntOrString, path *field.Path) field.Erro
 
 func validateUpdateStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	path, strategy := specPath().Child("updateStrategy"), &spec.UpdateStrategy
+	unknown := field.ErrorList{field.Invalid(path, strategy.Type, "must be 'RollingUpdate' or 'OnDelete'")}
 	switch strategy.Type {
 	case "", appsv1.RollingUpdateStatefulSetStrategyType:
 		if strategy.RollingUpdate == nil {
@@ -82,8 +83,11 @@ func validateUpdateStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 		}
 		message := "only allowed for updateStrategy 'RollingUpdate'"
 		return field.ErrorList{field.Invalid(path.Child("rollingUpdate"), strategy.RollingUpdate, message)}
+	case appsv1.RecreateStatefulSetStrategyType: // from the manifest of a built-in set
+		message := "Recreate is for built-in StatefulSets only: scale to 0, change the template, and scale up"
+		return append(unknown, field.Invalid(path, strategy.Type, message))
 	}
-	return field.ErrorList{field.Invalid(path, strategy.Type, "must be 'RollingUpdate' or 'OnDelete'")}
+	return unknown
 }
 
 func validateRollingUpdate(spec *v1beta1.StatefulSetSpec, path *field.Path) field.ErrorList {

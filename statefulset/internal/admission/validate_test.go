@@ -102,7 +102,7 @@ func TestUpdateStrategy(t *testing.T) {
 	check(t, []rule{
 		{"absent members", func(s *set) { s.Spec.UpdateStrategy = v1beta1.StatefulSetUpdateStrategy{RollingUpdate: &strategy{}} }, ""},
 		{"nothing at all", func(s *set) { s.Spec.UpdateStrategy = v1beta1.StatefulSetUpdateStrategy{} }, ""},
-		{"unknown type", func(s *set) { s.Spec.UpdateStrategy.Type = "Recreate" }, spec + `updateStrategy: Invalid value: "Recreate": must be 'RollingUpdate' or 'OnDelete'`},
+		{"unknown type", func(s *set) { s.Spec.UpdateStrategy.Type = "Random" }, spec + `updateStrategy: Invalid value: "Random": must be 'RollingUpdate' or 'OnDelete'`},
 		{"OnDelete", func(s *set) {
 			s.Spec.UpdateStrategy = v1beta1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 		}, ""},
@@ -118,6 +118,15 @@ func TestUpdateStrategy(t *testing.T) {
 			r.InPlaceUpdateStrategy = &workload.InPlaceUpdateStrategy{ImagePreDownloadParallelism: text("x")}
 		}), update + `inPlaceUpdateStrategy.imagePreDownloadParallelism: Invalid value: "x": imagePreDownloadParallelism must be a valid integer`},
 	})
+}
+
+// The manifest of a built-in set may have it, from Kubernetes 1.37 on.
+func TestRecreateOfBuiltInSetsIsNamed(t *testing.T) {
+	s := valid(func(s *set) { s.Spec.UpdateStrategy.Type = appsv1.RecreateStatefulSetStrategyType })
+	assert.Equal(t, []string{
+		spec + `updateStrategy: Invalid value: "Recreate": must be 'RollingUpdate' or 'OnDelete'`,
+		spec + `updateStrategy: Invalid value: "Recreate": Recreate is for built-in StatefulSets only: scale to 0, change the template, and scale up`,
+	}, texts(Validate(s, nil, Facts{})))
 }
 
 func TestOnDeleteSaysWhereRollingUpdateBelongs(t *testing.T) {
