@@ -17,7 +17,7 @@ const (
 	// DefaultName is the name of a cluster if none is given.
 	DefaultName = "flotilla"
 	// DefaultKubernetes is the release if none is given.
-	DefaultKubernetes = "1.36.3"
+	DefaultKubernetes = "1.37.2"
 	// DefaultNodes is the number of nodes if none is given.
 	DefaultNodes = 3
 	// maxNodes is the maximum number of nodes in the address plan.
@@ -40,7 +40,7 @@ type Options struct {
 	// Name identifies the cluster on the machine: lower case letters, digits and dashes, at most 20. Default:
 	// DefaultName.
 	Name string
-	// Kubernetes is the release without a leading v, such as "1.36.3". Default: the environment variable
+	// Kubernetes is the release without a leading v, such as "1.37.2". Default: the environment variable
 	// KubernetesVariable, else DefaultKubernetes.
 	Kubernetes string
 	// Nodes is the number of nodes, 1 to 200 for real ones. Default: DefaultNodes; use NoNodes for none.

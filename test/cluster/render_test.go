@@ -27,7 +27,7 @@ func assertGolden(t *testing.T, path string, got []byte) {
 
 func exampleState() state {
 	return state{
-		Name: "example", Kubernetes: "1.36.3", Nodes: 2, Folder: "/state", Binaries: "/bin/kubernetes",
+		Name: "example", Kubernetes: "1.37.2", Nodes: 2, Folder: "/state", Binaries: "/bin/kubernetes",
 		Containerd: "/bin/containerd", APIPort: 7443, RegistryPort: 7500,
 	}
 }

@@ -83,9 +83,9 @@ func TestCacheFolderCanBeMoved(t *testing.T) {
 func TestRunningClusterMustBeTheOneAskedFor(t *testing.T) {
 	running := &Cluster{state: exampleState()}
 	require.NoError(t, running.matches(Options{}), "anything will do")
-	require.NoError(t, running.matches(Options{Nodes: 2, Kubernetes: "1.36.3"}))
+	require.NoError(t, running.matches(Options{Nodes: 2, Kubernetes: "1.37.2"}))
 	require.ErrorContains(t, running.matches(Options{Nodes: 3}), "2 nodes")
 	require.ErrorContains(t, running.matches(Options{Nodes: NoNodes}), "2 nodes")
-	require.ErrorContains(t, running.matches(Options{Kubernetes: "1.35.0"}), "1.36.3")
+	require.ErrorContains(t, running.matches(Options{Kubernetes: "1.35.0"}), "1.37.2")
 	assert.Error(t, running.matches(Options{Simulated: true}))
 }

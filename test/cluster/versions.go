@@ -28,10 +28,10 @@ const (
 
 // release has what the go.mod of a Kubernetes release says about its build.
 type release struct {
-	version  string   // v1.36.3
+	version  string   // v1.37.2
 	language string   // its go line: 1.26.0
-	etcd     string   // v3.6.8
-	staging  []string // modules it requires at v0.0.0, published as v0.36.3
+	etcd     string   // v3.7.0
+	staging  []string // modules it requires at v0.0.0, published as v0.37.2
 }
 
 // loadRelease reads the go.mod of a Kubernetes release with the go command.
@@ -87,8 +87,8 @@ func parseRelease(version string, mod []byte) (release, error) {
 	return r, nil
 }
 
-// stagingVersion returns the version under which a release's staging modules are published: v0.36.3 for Kubernetes
-// v1.36.3.
+// stagingVersion returns the version under which a release's staging modules are published: v0.37.2 for Kubernetes
+// v1.37.2.
 func (r release) stagingVersion() string {
 	return "v0." + strings.TrimPrefix(r.version, "v1.")
 }

@@ -71,8 +71,8 @@ func TestTheOwnProcessIsMeasured(t *testing.T) {
 func TestClientsHaveShortNames(t *testing.T) {
 	for given, want := range map[string]string{
 		"cloneset-manager/cloneset":                  "cloneset-manager/cloneset",
-		"kube-scheduler/v1.36.3 (linux/amd64) k/sch": "kube-scheduler/v1.36.3",
-		"kube-controller-manager/v1.36.3 (linux/amd64) k/1/system:serviceaccount:kube-system:replicaset-controller": "replicaset-controller",
+		"kube-scheduler/v1.37.2 (linux/amd64) k/sch": "kube-scheduler/v1.37.2",
+		"kube-controller-manager/v1.37.2 (linux/amd64) k/1/system:serviceaccount:kube-system:replicaset-controller": "replicaset-controller",
 	} {
 		assert.Equal(t, want, agent(given))
 	}

@@ -8,8 +8,8 @@ godebug default=go1.26
 
 require (
 	github.com/spf13/pflag v1.0.9
-	go.etcd.io/etcd/api/v3 v3.6.8
-	go.etcd.io/etcd/client/v3 v3.6.8
+	go.etcd.io/etcd/api/v3 v3.7.0
+	go.etcd.io/etcd/client/v3 v3.7.0
 	k8s.io/api v0.0.0
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubelet v0.0.0
