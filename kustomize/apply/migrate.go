@@ -27,7 +27,8 @@ type Migration struct {
 	Cluster *Cluster
 	// CRD is the live one. New writes are stored in the version already.
 	CRD *unstructured.Unstructured
-	// Settle is how long API servers may take to notice that.
+	// Settle is how long API servers may take to notice that, and how long a controller may take to begin a
+	// StorageVersionMigration.
 	Settle time.Duration
 	// Timeout is how long to wait for API servers, for a StorageVersionMigration, and for each object.
 	Timeout time.Duration
@@ -109,8 +110,8 @@ func (m Migration) noticed(ctx context.Context) error {
 // migrations is the kind by which a controller of Kubernetes migrates, in clusters that serve it.
 var migrations = schema.GroupKind{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"} //nolint:gochecknoglobals // a constant
 
-// byController lets a StorageVersionMigration do it. The result is empty if the kind is not served, or if no controller ends
-// the migration.
+// byController lets a StorageVersionMigration do it. The result is empty if the kind is not served, or if no controller begins
+// the migration or ends it: a cluster may serve the kind and run no controller for it.
 func (m Migration) byController(ctx context.Context) (result string, err error) {
 	mapping, err := m.Cluster.mapper.RESTMapping(migrations)
 	if meta.IsNoMatchError(err) {
@@ -139,32 +140,50 @@ func (m Migration) byController(ctx context.Context) (result string, err error) 
 	if _, err := m.Cluster.Apply(ctx, migration, Options{}); err != nil {
 		return "", err
 	}
-	failed := ""
-	ended := Await(ctx, m.Timeout, m.Tell, func(ctx context.Context) (bool, string, error) {
-		live, err := m.Cluster.Get(ctx, migration)
-		if err != nil || live == nil {
-			return err == nil, "", err
-		}
-		if yes, _ := condition(live, "Succeeded"); yes {
-			return true, "", nil
-		}
-		yes, message := condition(live, "Failed")
-		if yes {
-			failed = message
-		}
-		return yes, Describe(migration) + " is not done yet", nil
-	})
+	ended := m.ended(ctx, migration)
 	if _, err := m.Cluster.Delete(context.WithoutCancel(ctx), migration); err != nil {
 		return "", err
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if ended != nil || failed != "" {
+	if ended != nil {
 		m.Tell("every object is written again, because " + Describe(migration) + " did not succeed")
 		return "", nil //nolint:nilerr // every object is written again instead
 	}
 	return "migrated by " + Describe(migration), nil
+}
+
+// ended waits until a controller has ended a migration. The error says that it failed, or that no controller works on it.
+func (m Migration) ended(ctx context.Context, migration *unstructured.Unstructured) error {
+	var live *unstructured.Unstructured
+	if err := Await(ctx, m.Settle, m.Tell, func(ctx context.Context) (_ bool, _ string, err error) {
+		live, err = m.Cluster.Get(ctx, migration)
+		return err == nil && (live == nil || hasConditions(live)), "no controller has begun " + Describe(migration), err
+	}); err != nil {
+		return err
+	}
+	failed := ""
+	err := Await(ctx, m.Timeout, m.Tell, func(ctx context.Context) (_ bool, _ string, err error) {
+		if live, err = m.Cluster.Get(ctx, migration); err != nil || live == nil {
+			return err == nil, "", err
+		}
+		succeeded, _ := condition(live, "Succeeded")
+		yes, message := condition(live, "Failed")
+		if yes {
+			failed = message
+		}
+		return succeeded || yes, Describe(migration) + " is not done yet", nil
+	})
+	if err == nil && failed != "" {
+		err = errors.New(failed)
+	}
+	return err
+}
+
+func hasConditions(object *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return len(conditions) > 0
 }
 
 // condition returns whether an object has a condition with status True, and its message.

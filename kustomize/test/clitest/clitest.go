@@ -6,12 +6,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
@@ -48,6 +51,10 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	environment := &envtest.Environment{ControlPlaneStartTimeout: startTimeout}
+	if err := withoutMigrations(environment.ControlPlane.GetAPIServer()); err != nil {
+		fmt.Fprintln(os.Stderr, "ask the API server for its version:", err)
+		return 1
+	}
 	config, err := environment.Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "start the control plane:", err)
@@ -72,6 +79,23 @@ func run(m *testing.M) int {
 		}
 	}
 	return m.Run()
+}
+
+// withoutMigrations has the API server serve no StorageVersionMigrations: no controller ends them here, and how many writes a
+// takeover makes would depend on the release. Releases before 1.37 serve none by default, and do not know the version.
+func withoutMigrations(server *envtest.APIServer) error {
+	said, err := exec.Command(filepath.Join(os.Getenv(assets), "kube-apiserver"), "--version").Output() //nolint:noctx // it ends at once
+	if err != nil {
+		return err
+	}
+	release, err := version.ParseGeneric(strings.TrimSpace(strings.TrimPrefix(string(said), "Kubernetes ")))
+	if err != nil {
+		return err
+	}
+	if release.AtLeast(version.MajorMinor(1, 37)) {
+		server.Configure().Set("runtime-config", "storagemigration.k8s.io/v1=false")
+	}
+	return nil
 }
 
 // NeedsServer skips a test without an API server.
