@@ -23,8 +23,8 @@ const (
 	caLife      = 3650 * day
 	servingLife = 365 * day
 
-	// backdate lets a certificate be valid for API servers with a clock that is a little behind ours.
-	backdate = 5 * time.Minute
+	// backdate lets a certificate be valid for API servers with a clock that is behind ours.
+	backdate = time.Hour
 
 	caCommonName = "webhook-cert-ca"
 )
