@@ -1,8 +1,11 @@
 package main
 
 import (
+	"flag"
+	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/drain"
@@ -44,6 +48,8 @@ Exit codes: 0 done, 1 failed, 2 wrong command line, 3 checked with a negative re
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	flags.AddFlags(root.PersistentFlags())
+	level := root.PersistentFlags().IntP("v", "v", 0, "level of the log: 6 shows each request to the API server, 8 their bodies")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return logAt(*level, streams.ErrOut) }
 	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config { return cli.Interruptible(root.Context(), config) })
 	for _, newCommand := range commands() {
 		root.AddCommand(newCommand(flags, streams))
@@ -73,6 +79,20 @@ func help() *cobra.Command {
 func quieten(out io.Writer) {
 	klog.SetLogger(logr.Discard())
 	rest.SetDefaultWarningHandler(rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true}))
+}
+
+// logAt shows the log of libraries up to a level, such as the requests to the API server.
+func logAt(level int, out io.Writer) error {
+	if level <= 0 {
+		return nil
+	}
+	set := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(set)
+	if err := set.Set("v", strconv.Itoa(level)); err != nil {
+		return fmt.Errorf("set the level of the log: %w", err)
+	}
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(level), textlogger.Output(out))))
+	return nil
 }
 
 // commands returns the subcommands; a new one is a package and a line here.

@@ -177,3 +177,15 @@ func TestEveryOutputHasAllFormats(t *testing.T) {
 	visit(newRoot("flotilla", genericiooptions.IOStreams{}))
 	assert.Greater(t, found, 8)
 }
+
+// As with kubectl, -v 6 shows each request. Without it, users see no log.
+func TestRequestsAreLoggedOnDemand(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer server.Close()
+	t.Cleanup(func() { require.NoError(t, logAt(1, &bytes.Buffer{})) })
+
+	output, _ := call(t, "flotilla", "status", "--server", server.URL, "--cache-dir", t.TempDir())
+	assert.NotContains(t, output, "/version")
+	output, _ = call(t, "flotilla", "status", "--server", server.URL, "--cache-dir", t.TempDir(), "-v", "6")
+	assert.Regexp(t, `verb="GET" url="`+server.URL+`/version[^"]*" status="418`, output)
+}
