@@ -15,7 +15,7 @@ import (
 
 // The date of a decision, its ruling and its reasons are there for whoever asks years later.
 func TestDecisionsSayWhenAndWhy(t *testing.T) {
-	dated := regexp.MustCompile(`^# .+\n\n\*\*Date\.\*\* (.+)\.\n`)
+	dated := regexp.MustCompile(`^# .+\n\n\*\*Date\.\*\* (\d+ \w+ \d+)\.`)
 	for _, name := range decisions(t) {
 		content := text(t, name)
 		date := dated.FindStringSubmatch(content)
@@ -23,7 +23,7 @@ func TestDecisionsSayWhenAndWhy(t *testing.T) {
 			_, err := time.Parse("2 January 2006", date[1])
 			assert.NoError(t, err, name)
 		}
-		for _, part := range []string{"Ruling", "Reason"} {
+		for _, part := range []string{"Ruling", "Reason", "Alternatives"} {
 			assert.Contains(t, content, "\n**"+part+".**", name)
 		}
 	}
