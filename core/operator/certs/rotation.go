@@ -52,7 +52,6 @@ func steps() []step {
 		{"the next CA is trusted everywhere", contentState.canSwitch, Authority.switchCA},        // then used
 		{"the previous CA is unused", contentState.canDrop, Authority.dropPreviousCA},            // then alone
 		{"the serving certificate is due for renewal", contentState.servingDue, Authority.renewServing},
-		{"the Secret is incomplete", contentState.isIncomplete, Authority.keep},
 	}
 }
 
@@ -72,6 +71,9 @@ func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 		}
 		changed, err := step.change(a, state)
 		return Plan{Content: changed, Write: true, Reason: step.reason}, err
+	}
+	if snapshot.Incomplete {
+		return Plan{Content: content, Write: true, Reason: "the Secret is incomplete"}, nil
 	}
 	return Plan{Content: content}, nil
 }
@@ -113,8 +115,6 @@ type contentState struct {
 	content   Content
 	now       time.Time
 	published bool
-	// incomplete is that of the snapshot.
-	incomplete bool
 
 	serves, servesAlone      bool // with the whole bundle; without the previous CA
 	signs, nextSigns         bool
@@ -126,7 +126,7 @@ func (a Authority) evaluate(content Content, snapshot Snapshot) contentState {
 	alone := content
 	alone.Previous = nil
 	state := contentState{
-		content: content, now: snapshot.Now, published: snapshot.Published, incomplete: snapshot.Incomplete,
+		content: content, now: snapshot.Now, published: snapshot.Published,
 		serves:      a.canServe(content, snapshot.Now) == nil,
 		servesAlone: a.canServe(alone, snapshot.Now) == nil,
 		signs:       a.canSign(content.CA, snapshot.Now) == nil,
@@ -167,10 +167,6 @@ func (s contentState) canDrop() bool {
 func (s contentState) servingDue() bool {
 	return s.signs && !s.now.Before(s.servingRenewal)
 }
-
-func (s contentState) isIncomplete() bool { return s.incomplete }
-
-func (a Authority) keep(state contentState) (Content, error) { return state.content, nil }
 
 func (a Authority) renewServing(state contentState) (Content, error) {
 	var err error
