@@ -18,7 +18,7 @@
 //     when the write may be tried again (package refusals).
 //   - An object has changed since it was read: as above, but without event and status.
 //   - A write fails because permission, the server or its answer is missing: its event is sent, the status shows it, and
-//     the error goes to the queue.
+//     the error goes to the queue. If the pass keeps a steady pace, the error is only logged.
 //   - The object of the pass is written, or was found changed: the status waits for the next pass, which the watch
 //     event of that change starts.
 //   - The server refuses the status, or that write fails: the error goes to the queue. The status is not sent again

@@ -198,6 +198,10 @@ func TestEachErrorHasItsConsequences(t *testing.T) {
 			answers: map[string]int{"child": http.StatusInternalServerError},
 			writes:  []string{"child", "status"}, events: []string{"Warning Failed", "Normal Reported"}, err: "patch configmap child",
 		},
+		"a write fails, and the pace is steady": {
+			answers: map[string]int{"child": http.StatusInternalServerError}, adapt: func(p *Pass) { p.SteadyPace = true },
+			writes: []string{"child", "status"}, events: []string{"Warning Failed", "Normal Reported"}, again: time.Second,
+		},
 		"the object itself is written": {
 			adapt:  func(p *Pass) { p.Plan.Add(patch(p.Object)) },
 			writes: []string{"child", "web"}, events: []string{"Normal Wrote", "Normal Wrote"},
@@ -301,7 +305,14 @@ func TestARefusedStatusWaits(t *testing.T) {
 
 		w.clock.Step(time.Second)
 		reported := 0
-		_, err = w.controller.Run(t.Context(), w.pass(func(p *Pass) { p.Reported = func() { reported++ } }))
+		_, err = w.controller.Run(t.Context(), w.pass(func(p *Pass) {
+			p.After = func(_ context.Context, wrote bool) time.Duration {
+				if wrote {
+					reported++
+				}
+				return 0
+			}
+		}))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"child", "child", "status"}, w.writes)
 		assert.Equal(t, 1, reported)
@@ -313,11 +324,13 @@ func TestAnEndedContextEndsThePass(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	executed := 0
 	result, err := w.controller.Run(ctx, w.pass(func(p *Pass) {
-		p.Executed = func(done *progress.Result) {
+		p.Do = func(_ context.Context, execute func() progress.Result) progress.Result {
+			done := execute()
 			executed = len(done.Outcomes)
 			cancel()
+			return done
 		}
-		p.Finally = func(context.Context) time.Duration {
+		p.After = func(context.Context, bool) time.Duration {
 			assert.Fail(t, "nothing else is begun")
 			return 0
 		}
@@ -339,7 +352,7 @@ func TestPartsOfAPassAreAdded(t *testing.T) {
 	run := func() ([]string, ctrl.Result) {
 		result, _ := w.controller.Run(t.Context(), w.pass(func(p *Pass) {
 			p.OtherNotices = []Notices{{Object: other, Events: []action.Notice{{Type: corev1.EventTypeWarning, Reason: "Elsewhere", WithStatus: true}}}}
-			p.Finally = func(context.Context) time.Duration { return 3 * time.Second }
+			p.After = func(context.Context, bool) time.Duration { return 3 * time.Second }
 		}))
 		return w.told(), result
 	}

@@ -45,13 +45,15 @@ type Pass struct {
 	// OtherNotices are notices about other objects.
 	OtherNotices []Notices
 
-	// Executed, unless nil, is called with the outcome of the plan before anything else happens.
-	Executed func(*progress.Result)
-	// Reported, unless nil, is called after the status was written.
-	Reported func()
-	// Finally, unless nil, runs at the end; its failure has no consequences for the rest of the pass. It returns after how
-	// long to look at the object again at the latest, 0 for never.
-	Finally func(context.Context) time.Duration
+	// Do, unless nil, carries out the pass: execute executes Plan, and Do may act elsewhere before and after that, such as
+	// on this machine. It returns the outcome of Plan.
+	Do func(ctx context.Context, execute func() progress.Result) progress.Result
+	// SteadyPace is true if errors of writes do not put off the next pass for longer and longer. They are logged, and the
+	// pass is repeated when the writes may be tried again.
+	SteadyPace bool
+	// After, unless nil, runs at the end, with whether the pass has written the status; its failure has no consequences for
+	// the rest of the pass. It returns after how long to look at the object again at the latest, 0 for never.
+	After func(ctx context.Context, reported bool) time.Duration
 
 	took time.Duration // to read and to plan
 }
@@ -93,21 +95,18 @@ func (c *Controller) Handle(
 	return c.Run(ctx, p)
 }
 
-// Run executes the plan, then writes the status and sends events. The result shows when to look at the object again if no
-// event arrives earlier.
+// Run carries out the pass: it executes the plan, then writes the status and sends events. The result shows when to look at
+// the object again if no event arrives earlier.
 func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
-	done := c.Execute(ctx, p.Object, p.Plan)
-	if p.Executed != nil {
-		p.Executed(&done)
-	}
+	done := c.do(ctx, &p)
 	if ctx.Err() != nil {
 		c.recordEvents(&p, &done, false)
 		return ctrl.Result{}, errors.Join(done.Err, fmt.Errorf("end the pass: %w", ctx.Err()))
 	}
-	reported, again, statusErr := c.report(ctx, &p, &done)
-	c.recordEvents(&p, &done, reported)
-	if p.Finally != nil {
-		p.Plan.RequeueWithin(p.Finally(ctx))
+	status := c.report(ctx, &p, &done)
+	c.recordEvents(&p, &done, status.shown())
+	if p.After != nil {
+		p.Plan.RequeueWithin(p.After(ctx, status.wrote))
 	}
 	p.Plan.RequeueWithin(done.RetryAfter)
 	if done.Spent {
@@ -115,25 +114,37 @@ func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
 	} else {
 		c.rests.begin(client.ObjectKeyFromObject(p.Object), c.Clock.Now(), p.took)
 	}
-	p.Plan.RequeueWithin(again)
-	return p.end(ctx, errors.Join(done.Err, statusErr))
+	p.Plan.RequeueWithin(status.again)
+	return p.end(ctx, errors.Join(done.Err, status.err))
 }
 
-// report writes the status, and reports whether the object has it now. A status that was computed from an older version
-// of the object is not sent: the event of the newer version starts the next pass.
-func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result) (reported bool, again time.Duration, err error) {
+// do carries out the actions of the pass.
+func (c *Controller) do(ctx context.Context, p *Pass) progress.Result {
+	execute := func() progress.Result { return c.Execute(ctx, p.Object, p.Plan) }
+	var done progress.Result
+	if p.Do != nil {
+		done = p.Do(ctx, execute)
+	} else {
+		done = execute()
+	}
+	if p.SteadyPace && done.Err != nil && ctx.Err() == nil {
+		log.FromContext(ctx).Error(done.Err, "Reconcile failed", "again", done.RetryAfter)
+		done.Err = nil
+	}
+	return done
+}
+
+// report writes the status. A status that was computed from an older version of the object is not sent: the event of the
+// newer version starts the next pass.
+func (c *Controller) report(ctx context.Context, p *Pass, done *progress.Result) statusReport {
 	if p.Status == nil || outdated(p.Object, done) || c.Executor.Edited(p.Object) {
-		return false, 0, nil
+		return statusReport{}
 	}
 	after := p.Status(done.Failures().WithDeferred(p.Plan.Deferred))
 	if after == nil {
-		return false, 0, nil
+		return statusReport{}
 	}
-	wrote, again, err := c.reportStatus(ctx, p, after)
-	if wrote && p.Reported != nil {
-		p.Reported()
-	}
-	return wrote || again == 0 && err == nil, again, err
+	return c.reportStatus(ctx, p, after)
 }
 
 // outdated reports whether the object has changed since it was read: by an action of the plan, or by others before one.

@@ -24,32 +24,48 @@ const statusAttempts = 5
 // errOvertaken means that another writer was first.
 var errOvertaken = errors.New("another client has changed it")
 
-// reportStatus brings the object of the pass to its next status, after. wrote is true if that took a write; again is when
-// to reconcile the object at the latest. After a refusal the status is not sent before a pause is over. A conflict with
-// another writer is no refusal: the status is computed again if the pass can do that, and otherwise waits for the next
-// pass, which the event of that write starts.
-func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Object) (wrote bool, again time.Duration, err error) {
+// statusReport is the outcome of a pass for the status of its object. The zero value means that the pass has none to write.
+type statusReport struct {
+	compared bool          // the status that the pass wants is known
+	wrote    bool          // the pass wrote it
+	again    time.Duration // when to reconcile the object at the latest, 0 for never
+	err      error
+}
+
+// shown reports whether the object has the status that the pass wants.
+func (r statusReport) shown() bool { return r.wrote || r.compared && r.again == 0 && r.err == nil }
+
+// reportStatus brings the object of the pass to its next status, after. After a refusal the status is not sent before a
+// pause is over. A conflict with another writer is no refusal: the status is computed again if the pass can do that, and
+// otherwise waits for the next pass, which the event of that write starts.
+func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Object) statusReport {
+	r := statusReport{compared: true}
 	if equality.Semantic.DeepEqual(p.Object, after) {
-		return false, 0, nil
+		return r
 	}
 	key, now := memory.KeyOf(p.Object), c.Clock.Now()
 	plan := action.Report(p.Object, c.Refusals.For(key, refusals.Observation{Now: now, Generation: p.Object.GetGeneration()}), now)
 	if plan.Empty() {
-		return false, plan.RequeueAfter, nil
+		r.again = plan.RequeueAfter
+		return r
 	}
 	write := func(*action.Action) progress.Outcome {
-		if wrote, err = c.writeStatus(ctx, p, after); errors.Is(err, errOvertaken) {
-			return progress.Overtaken(err)
+		if r.wrote, r.err = c.writeStatus(ctx, p, after); errors.Is(r.err, errOvertaken) {
+			return progress.Overtaken(r.err)
 		}
-		return progress.OutcomeOf(err)
+		return progress.OutcomeOf(r.err)
 	}
 	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
 		Workload: key, Generation: p.Object.GetGeneration(), Refusals: c.Refusals,
 	})
-	if err == nil || done.Stale > 0 { // then the event of that change brings the next pass
-		return wrote, done.RetryAfter, nil
+	r.again = done.RetryAfter
+	switch {
+	case r.err != nil && done.Stale > 0: // the event of that change brings the next pass
+		r.err = nil
+	case r.err != nil:
+		r.wrote, r.err = false, fmt.Errorf("patch status: %w", r.err)
 	}
-	return false, done.RetryAfter, fmt.Errorf("patch status: %w", err)
+	return r
 }
 
 // writeStatus writes the status, and again from the newest version of the object while others are first.

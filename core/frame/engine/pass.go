@@ -43,10 +43,14 @@ func (e *Engine) Handle(ctx context.Context, req ctrl.Request, look func(context
 func (e *Engine) pass(p Pass) base.Pass {
 	all := base.Pass{
 		Object: p.Workload, Plan: p.Plan.Plan, Err: p.Plan.Err, Status: p.Status,
-		Executed: func(done *progress.Result) { e.Executed(p.Workload, done.Outcomes) },
+		Do: func(_ context.Context, execute func() progress.Result) progress.Result {
+			done := execute()
+			e.Executed(p.Workload, done.Outcomes)
+			return done
+		},
 	}
 	if p.Update != "" {
-		all.Finally = func(ctx context.Context) time.Duration {
+		all.After = func(ctx context.Context, _ bool) time.Duration {
 			return e.PullJobs.Run(ctx, p.Workload, p.Update, p.Plan.PreDownload)
 		}
 	}

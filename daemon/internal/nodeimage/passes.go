@@ -75,7 +75,12 @@ func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 			after.Status = *todo.Status
 			return after
 		}
-		pass.Reported = func() { p.agents.Forget(key) }
+		pass.After = func(_ context.Context, reported bool) time.Duration {
+			if reported {
+				p.agents.Forget(key)
+			}
+			return 0
+		}
 		todo.Notices, pass.OtherNotices = notices(snap.Name, todo.Failures)
 	}
 	pass.Plan = todo.Plan

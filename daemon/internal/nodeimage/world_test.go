@@ -91,8 +91,8 @@ func (k *keeper) Report(done action.Failures) []action.Step {
 
 // Notices implements simulate.Noticer. It comes after the status.
 func (k *keeper) Notices(statusWritten bool) []action.Notice {
-	if k.pass.Reported != nil && statusWritten {
-		k.pass.Reported()
+	if k.pass.After != nil {
+		k.pass.After(k.t.Context(), statusWritten)
 	}
 	return k.pass.Plan.NoticesToRecord(statusWritten)
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -41,14 +40,12 @@ func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 	var made []plan.Child
 	return base.Pass{
 		Object: snap.Cron, Plan: todo.Plan, Err: todo.Err,
-		Executed: func(done *progress.Result) {
-			made = p.made(done)
-			if done.Err != nil && ctx.Err() == nil {
-				// An error would put off the next pass, and with it the next run, for longer and longer.
-				log.FromContext(ctx).Error(done.Err, "Reconcile failed", "again", done.RetryAfter)
-				done.Err = nil
-			}
+		Do: func(_ context.Context, execute func() progress.Result) progress.Result {
+			done := execute()
+			made = p.made(&done)
+			return done
 		},
+		SteadyPace: true, // a pause that grows would put off the next run, too
 		Status: func(done action.Failures) client.Object {
 			status := todo.Status(made, done)
 			if status == nil {

@@ -119,11 +119,12 @@ func (w *world) operate() (again time.Duration) {
 		killed = w.dies()
 		return o
 	}
-	done := progress.Run(pass.Plan.Steps, progress.InTurn(write, func() time.Time { return w.at }), progress.Options{
-		Workload: memory.KeyOf(view), Generation: view.Generation, Refusals: w.memory,
+	done := pass.Do(w.Context(), func() progress.Result {
+		return progress.Run(pass.Plan.Steps, progress.InTurn(write, func() time.Time { return w.at }), progress.Options{
+			Workload: memory.KeyOf(view), Generation: view.Generation, Refusals: w.memory,
+		})
 	})
-	pass.Executed(&done)
-	require.NoError(w, done.Err, "the next pass is put off")
+	require.True(w, pass.SteadyPace, "an error puts the next pass off")
 	if killed || w.dies() {
 		w.newOperator()
 		return 0

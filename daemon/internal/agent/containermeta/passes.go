@@ -85,16 +85,18 @@ func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 	}
 	todo := plan.Compute(snapshot)
 	pass.Plan = todo.Plan
-	pass.Executed = func(done *progress.Result) {
+	pass.Do = func(ctx context.Context, execute func() progress.Result) progress.Result {
+		done := execute()
 		p.sources.Metrics.MetaPatches.Add(float64(done.Done(action.PatchStatus)))
-		if !todo.Reported(done) {
+		if !todo.Reported(&done) {
 			p.memory.remember(pod, remembered{outdated: snapshot.Outdated, unread: todo.Unread})
-			return
+			return done
 		}
 		p.memory.remember(pod, remembered{outdated: todo.Outdated, unread: todo.Unread})
 		for _, id := range todo.Stop {
 			p.stop(ctx, pod, containers, id)
 		}
+		return done
 	}
 	return pass, nil
 }

@@ -59,7 +59,7 @@ func TestAStopWhoseRequestIsGoneIsGivenUp(t *testing.T) {
 	pass, err := passes.Look(t.Context(), key)
 	require.NoError(t, err)
 	assert.Positive(t, pass.Plan.RequeueAfter, "the next pass forgets the pod")
-	pass.Executed(&progress.Result{})
+	pass.Do(t.Context(), func() progress.Result { return progress.Result{} })
 	assert.Empty(t, all.Of(key))
 	_, err = passes.Look(t.Context(), key)
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)

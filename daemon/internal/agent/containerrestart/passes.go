@@ -85,15 +85,17 @@ func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 	todo := node.Compute(snapshot)
 	p.stops.Abort(key, func(id string) bool { return slices.Contains(todo.Abort, id) })
 	pass.Plan = todo.Plan
-	pass.Executed = func(done *progress.Result) {
-		p.memory.addMaybeBegun(key, todo.Doubtful(done))
-		p.memory.dropStale(key, done)
-		if todo.Hook != nil && todo.Written(todo.Hook, done) {
+	pass.Do = func(ctx context.Context, execute func() progress.Result) progress.Result {
+		done := execute()
+		p.memory.addMaybeBegun(key, todo.Doubtful(&done))
+		p.memory.dropStale(key, &done)
+		if todo.Hook != nil && todo.Written(todo.Hook, &done) {
 			p.hook(ctx, key, todo.Hook, containers)
 		}
-		if todo.Kill != nil && todo.Written(todo.Kill, done) {
+		if todo.Kill != nil && todo.Written(todo.Kill, &done) {
 			p.kill(ctx, key, todo.Kill, containers)
 		}
+		return done
 	}
 	return pass, nil
 }

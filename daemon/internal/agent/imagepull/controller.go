@@ -133,9 +133,10 @@ func (p *Puller) pass(ctx context.Context, key types.NamespacedName) (base.Pass,
 		p.pulls.execute(ctx, &todo)
 		return base.Pass{}, err
 	}
-	pass := base.Pass{Object: image, Executed: func(*progress.Result) {
+	pass := base.Pass{Object: image, Do: func(ctx context.Context, _ func() progress.Result) progress.Result {
 		p.pulls.execute(ctx, &todo)
 		p.setMetrics(todo.Status)
+		return progress.Result{}
 	}}
 	pass.Plan.RequeueWithin(p.config.Jitter(resyncPeriod))
 	if todo.Unfinished {
@@ -170,10 +171,11 @@ func (p *Puller) planStatus(pass *base.Pass, image *v1beta1.NodeImage, todo *pla
 		return nil
 	}
 	pass.Status = func(action.Failures) client.Object { return after }
-	pass.Reported = func() {
-		for i := range todo.Ended {
-			p.config.Metrics.PullSeconds.WithLabelValues(resultOf(&todo.Ended[i])).Observe(todo.Ended[i].Took.Seconds())
+	pass.After = func(_ context.Context, reported bool) time.Duration {
+		if reported {
+			p.observe(todo.Ended)
 		}
+		return 0
 	}
 	for i := range todo.Ended {
 		p.addEvents(pass, image, &todo.Ended[i])
@@ -204,6 +206,13 @@ func (p *Puller) addEvents(pass *base.Pass, image *v1beta1.NodeImage, ended *pla
 	failed.Related = image
 	for i := range ended.Owners {
 		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: &ended.Owners[i], Events: []action.Notice{failed}})
+	}
+}
+
+// observe adds ended pulls to the metrics.
+func (p *Puller) observe(ended []plan.EndedPull) {
+	for i := range ended {
+		p.config.Metrics.PullSeconds.WithLabelValues(resultOf(&ended[i])).Observe(ended[i].Took.Seconds())
 	}
 }
 

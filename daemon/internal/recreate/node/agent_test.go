@@ -168,7 +168,7 @@ func (w *world) agent(pod types.UID) {
 		w.passes.Forget(key)
 	case err != nil:
 		w.must(errors.Is(err, errServer), "a pass fails: %v", err)
-	case pass.Executed == nil:
+	case pass.Do == nil:
 		w.note("the agent waits for the runtime")
 	default:
 		w.follow(key, &pass)
@@ -184,7 +184,7 @@ func (w *world) follow(key types.NamespacedName, pass *base.Pass) {
 		return
 	}
 	before := w.stops.Of(key)
-	pass.Executed(&done)
+	pass.Do(ctrl.LoggerInto(w.t.Context(), logr.Discard()), func() progress.Result { return done })
 	for id, stop := range w.stops.Of(key) {
 		if was, known := before[id]; known && was.Stage == stop.Stage && was.For == stop.For {
 			continue

@@ -165,11 +165,13 @@ func (n *node) report() {
 
 // pass runs a pass of the agent, and the stops that it begins.
 func (n *node) pass() action.Plan {
-	pass, err := n.passes.Look(ctrl.LoggerInto(n.t.Context(), logr.Discard()), client.ObjectKeyFromObject(n.pod))
+	ctx := ctrl.LoggerInto(n.t.Context(), logr.Discard())
+	pass, err := n.passes.Look(ctx, client.ObjectKeyFromObject(n.pod))
 	require.NoError(n.t, err)
 	now := func() time.Time { return n.now }
-	done := progress.Run(pass.Plan.Steps, progress.InTurn(n.write, now), progress.Options{Workload: memory.KeyOf(n.pod), Refusals: &n.memory})
-	pass.Executed(&done)
+	pass.Do(ctx, func() progress.Result {
+		return progress.Run(pass.Plan.Steps, progress.InTurn(n.write, now), progress.Options{Workload: memory.KeyOf(n.pod), Refusals: &n.memory})
+	})
 	for len(n.work) > 0 {
 		work := n.work[0]
 		n.work = n.work[1:]
