@@ -20,7 +20,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
@@ -56,7 +55,7 @@ func replicaSets(adopts bool) *frame.Workload[appsv1.ReplicaSet, *appsv1.Replica
 		DefaultPullPolicy: podspec.ServerDefault,
 		HashLabel:         contract.RevisionLabel,
 		HashClaims:        true,
-		Snapshot: func(_ context.Context, _ *engine.Engine, seen model.Snapshot[*appsv1.ReplicaSet]) (snapshot, error) {
+		Snapshot: func(_ context.Context, _ *frame.Controller, seen model.Snapshot[*appsv1.ReplicaSet]) (snapshot, error) {
 			return snapshot{Snapshot: seen, adopts: adopts}, nil
 		},
 		Compute: func(s snapshot) model.Plan {

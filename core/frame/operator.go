@@ -10,7 +10,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 )
@@ -45,7 +44,7 @@ func Operator[T any, P fastclient.Object[T], S, G any](
 	}
 	feature.Cache = func(env *manager.Environment) cache.Options { return kind.CacheOptions(env.Options.Namespace) }
 	feature.Setup = func(ctx context.Context, env *manager.Environment) error {
-		can, err := engine.InPlace(env)
+		can, err := InPlace(env)
 		if err != nil {
 			return err
 		}
@@ -66,7 +65,7 @@ func Operator[T any, P fastclient.Object[T], S, G any](
 }
 
 func newAdmission(env *manager.Environment) (Admission, error) {
-	can, err := engine.InPlace(env)
+	can, err := InPlace(env)
 	if err != nil {
 		return Admission{}, err
 	}
@@ -74,5 +73,5 @@ func newAdmission(env *manager.Environment) (Admission, error) {
 	if err != nil {
 		return Admission{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	return Admission{Environment: env, Client: cached, Templates: engine.TemplateValidator(env, cached), InPlace: can}, nil
+	return Admission{Environment: env, Client: cached, Templates: TemplateValidator(env, cached), InPlace: can}, nil
 }

@@ -3,6 +3,7 @@ package frame
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,77 +13,83 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/frame/meter"
 	"github.com/flotilla-project/flotilla/core/frame/orphans"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
+	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-// reconciler reconciles sets. It holds no state that the cluster does not hold; the memory of its engine only saves
-// requests.
+// reconciler reconciles sets.
 type reconciler[T any, P fastclient.Object[T], S any] struct {
 	*Workload[T, P, S]
-	engine *engine.Engine
+	controller *Controller
 }
 
 // Reconcile runs one pass over the set of the request.
 func (r *reconciler[T, P, S]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.engine.Handle(ctx, req, r.look)
+	return r.controller.Handle(ctx, req, func(ctx context.Context, name types.NamespacedName) (base.Pass, error) {
+		p, err := r.Look(ctx, r.controller, name)
+		return p.Pass, err
+	})
 }
 
-func (r *reconciler[T, P, S]) look(ctx context.Context, name types.NamespacedName) (engine.Pass, error) {
-	pass, err := r.Look(ctx, r.engine, name)
-	return pass.Pass, err
-}
-
-// Pass is one run of the controller over one set, with the input of its plan.
-type Pass[S any] struct {
-	engine.Pass
-	Seen S
-}
-
-// Look reads one set and all that belongs to it with the parts of the engine, and plans. The error satisfies IsNotFound
-// only when the set itself is gone.
-func (w *Workload[T, P, S]) Look(ctx context.Context, e *engine.Engine, name types.NamespacedName) (Pass[S], error) {
-	set, err := fastclient.Get[T, P](ctx, e.Reader, name)
+// Look reads one set and all that belongs to it with the parts of the controller, and plans. The error satisfies
+// IsNotFound only when the set itself is gone.
+func (w *Workload[T, P, S]) Look(ctx context.Context, c *Controller, name types.NamespacedName) (Pass[S], error) {
+	set, err := fastclient.Get[T, P](ctx, c.Reader, name)
 	if err != nil {
 		return Pass[S]{}, err
 	}
-	shared, err := w.read(ctx, e, set)
+	shared, err := w.read(ctx, c, set)
 	if err != nil {
 		return Pass[S]{}, err
 	}
-	seen, err := w.Snapshot(ctx, e, shared)
+	seen, err := w.Snapshot(ctx, c, shared)
 	if err != nil {
 		return Pass[S]{}, err
 	}
-	began := e.Clock.Now()
+	began := c.Clock.Now()
 	todo := w.Compute(seen)
-	e.Meter.Planned(e.Clock.Since(began))
-	pass := engine.Pass{
-		Workload: shared.Set, Plan: todo,
-		Status: func(done action.Failures) client.Object {
-			after := shared.Set.DeepCopyObject().(P)
-			w.Status(after, seen, todo, done)
-			observe(e, shared, todo, w.Describe(after))
-			return after
-		},
+	c.Meter.Planned(c.Clock.Since(began))
+	return w.pass(c, shared, seen, todo), nil
+}
+
+// pass returns the pass that carries out the plan: lost pods are tracked, outcomes are counted, and image pull jobs are
+// written.
+func (w *Workload[T, P, S]) pass(c *Controller, shared model.Snapshot[P], seen S, todo model.Plan) Pass[S] {
+	p := Pass[S]{Seen: seen, Todo: todo}
+	p.Object, p.Plan, p.Err = shared.Set, todo.Plan, todo.Err
+	p.Do = func(_ context.Context, execute func() progress.Result) progress.Result {
+		done := execute()
+		c.Executed(shared.Set, done.Outcomes)
+		return done
 	}
-	if update := shared.Chosen.Update; update != nil {
-		pass.Update = update.Name
+	p.Status = func(done action.Failures) client.Object {
+		after := shared.Set.DeepCopyObject().(P)
+		w.Status(after, seen, todo, done)
+		observe(c, shared, todo, w.Describe(after))
+		return after
 	}
-	return Pass[S]{Pass: pass, Seen: seen}, nil
+	if shared.Chosen.Update == nil {
+		return p
+	}
+	p.Update = shared.Chosen.Update.Name
+	p.After = func(ctx context.Context, _ bool) time.Duration {
+		return c.PullJobs.Run(ctx, shared.Set, p.Update, todo.PreDownload)
+	}
+	return p
 }
 
 // observe passes the observation of the set, with its next status, to the meter.
-func observe[P client.Object](e *engine.Engine, shared model.Snapshot[P], todo model.Plan, next Set) {
+func observe[P client.Object](c *Controller, shared model.Snapshot[P], todo model.Plan, next Set) {
 	seen := meter.Observation{
 		Pods: shared.Pods, Wanted: ptr.Deref(next.Replicas, 1), Available: next.Available, MaxUnavailable: todo.MaxUnavailable,
 	}
@@ -92,38 +99,38 @@ func observe[P client.Object](e *engine.Engine, shared model.Snapshot[P], todo m
 	if ready := conditions.Get(next.Conditions, conditions.Ready); ready != nil && ready.Status == corev1.ConditionFalse {
 		seen.WaitsFor = ready.Reason
 	}
-	e.Meter.Observed(memory.KeyOf(shared.Set), seen, e.Clock.Now())
+	c.Meter.Observed(memory.KeyOf(shared.Set), seen, c.Clock.Now())
 }
 
 // read reads the facts of a set that all kinds need, from the cache. If nothing belongs to the set, the list is empty.
-func (w *Workload[T, P, S]) read(ctx context.Context, e *engine.Engine, set P) (model.Snapshot[P], error) {
-	now, described := e.Clock.Now(), w.Describe(set)
+func (w *Workload[T, P, S]) read(ctx context.Context, c *Controller, set P) (model.Snapshot[P], error) {
+	now, described := c.Clock.Now(), w.Describe(set)
 	s := model.Snapshot[P]{
-		Set: set, Owner: *metav1.NewControllerRef(set, w.Kind), Now: now, Seed: engine.Seed(set.GetUID(), now),
-		NodeLabels: e.NodeLabels(ctx),
-		Claim:      func(name string) *corev1.PersistentVolumeClaim { return e.Claim(ctx, set.GetNamespace(), name) },
+		Set: set, Owner: *metav1.NewControllerRef(set, w.Kind), Now: now, Seed: Seed(set.GetUID(), now),
+		NodeLabels: c.NodeLabels(ctx),
+		Claim:      func(name string) *corev1.PersistentVolumeClaim { return c.Claim(ctx, set.GetNamespace(), name) },
 	}
 	var err error
-	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, e.Reader, set); err != nil {
+	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, c.Reader, set); err != nil {
 		return s, fmt.Errorf("list pods: %w", err)
 	}
-	s.Refusals = e.KnownRefusals(set, s.Pods, described.MinReadySeconds, now)
-	if s.Revisions, err = fastclient.Controlled[appsv1.ControllerRevision](ctx, e.Reader, set); err != nil {
+	s.Refusals = c.KnownRefusals(set, s.Pods, described.MinReadySeconds, now)
+	if s.Revisions, err = fastclient.Controlled[appsv1.ControllerRevision](ctx, c.Reader, set); err != nil {
 		return s, fmt.Errorf("list revisions: %w", err)
 	}
-	if s.OrphanRevisions, err = e.History.Orphans(ctx, set, described.Selector); err != nil {
+	if s.OrphanRevisions, err = c.History.Orphans(ctx, set, described.Selector); err != nil {
 		return s, err
 	}
-	lost, err := e.Orphans.Find(ctx, w.search(set, described, s.Pods), now)
+	lost, err := c.Orphans.Find(ctx, w.search(set, described, s.Pods), now)
 	if err != nil {
 		return s, fmt.Errorf("find lost pods: %w", err)
 	}
 	s.Pods, s.Orphans, s.TakenNames = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
-	if s.Chosen, err = w.choose(ctx, e, described, s); err != nil {
+	if s.Chosen, err = w.choose(ctx, c, described, s); err != nil {
 		return s, err
 	}
-	if c := s.Chosen; w.PreDownload && c.Update != nil && c.Current != nil {
-		s.PullJobs = e.PullJobs.Of(ctx, set, c.Update.Name, described.InRollout || c.Update.Name != c.Current.Name)
+	if chosen := s.Chosen; w.PreDownload && chosen.Update != nil && chosen.Current != nil {
+		s.PullJobs = c.PullJobs.Of(ctx, set, chosen.Update.Name, described.InRollout || chosen.Update.Name != chosen.Current.Name)
 	}
 	return s, nil
 }
@@ -141,7 +148,7 @@ func (w *Workload[T, P, S]) search(set P, described Set, cached []*corev1.Pod) o
 }
 
 // choose returns the revision of the set's template.
-func (w *Workload[T, P, S]) choose(ctx context.Context, e *engine.Engine, described Set, s model.Snapshot[P]) (revision.Choice, error) {
+func (w *Workload[T, P, S]) choose(ctx context.Context, c *Controller, described Set, s model.Snapshot[P]) (revision.Choice, error) {
 	in := revision.Input{
 		Owner: s.Set, Kind: w.Kind, Template: described.Template, DefaultPullPolicy: w.DefaultPullPolicy, Same: w.SameTemplate,
 		HashLabel: w.HashLabel, Owned: s.Revisions, Orphans: s.OrphanRevisions,
@@ -154,5 +161,5 @@ func (w *Workload[T, P, S]) choose(ctx context.Context, e *engine.Engine, descri
 		}
 		in.ClaimsHash = &hash
 	}
-	return e.History.Choose(ctx, in, podtemplate.ClaimVolumes(described.ClaimTemplates)...)
+	return c.History.Choose(ctx, in, podtemplate.ClaimVolumes(described.ClaimTemplates)...)
 }

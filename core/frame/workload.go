@@ -17,7 +17,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -55,16 +54,18 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 
 	// Indexes adds indexes of the kind's own to the cache. Optional.
 	Indexes func(ctx context.Context, indexer client.FieldIndexer) error
+	// Memories are the kind's own memories of sets. The one of a set is dropped when the set is gone. Optional.
+	Memories []base.Memory
 	// Watch adds watches that wake a set, in addition to events of itself, its pods and its revisions. Optional.
-	Watch func(e *engine.Engine, owners engine.Owners, b *builder.Builder)
+	Watch func(c *Controller, owners Owners, b *builder.Builder)
 	// Adopters returns a function that finds the sets that could adopt a pod without a controller. Nil means the sets
 	// with a selector that matches.
-	Adopters func(e *engine.Engine) func(context.Context, *corev1.Pod) []types.NamespacedName
+	Adopters func(c *Controller) func(context.Context, *corev1.Pod) []types.NamespacedName
 
 	// PreDownload enables pulling images ahead of updates.
 	PreDownload bool
 	// Snapshot reads the additional input of the kind's plan. The error reports the read that failed.
-	Snapshot func(ctx context.Context, e *engine.Engine, seen model.Snapshot[P]) (S, error)
+	Snapshot func(ctx context.Context, c *Controller, seen model.Snapshot[P]) (S, error)
 	// Compute makes the plan.
 	Compute func(S) model.Plan
 	// Status sets the next status on the set, given the outcome of the plan.
@@ -111,18 +112,19 @@ func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, setting
 			return err
 		}
 	}
-	e, err := engine.New(ctx, mgr, engine.Options{
+	c, err := NewController(ctx, mgr, Options{
 		Settings: settings, Controller: w.Name, EventSource: w.Name + "-controller",
 		Kind: P(new(T)), Cache: w.CacheOptions(settings.Namespace), Fenced: w.Fenced, PodLabel: w.PodLabel,
 	})
 	if err != nil {
 		return err
 	}
-	owners := engine.Owners{Kind: w.Kind.GroupKind()}
+	c.AddMemories(w.Memories...)
+	owners := Owners{Kind: w.Kind.GroupKind()}
 	if w.Adopters != nil {
-		owners.Candidates = w.Adopters(e)
+		owners.Candidates = w.Adopters(c)
 	} else {
-		owners.Candidates = engine.MatchingSelector[T, P](e, func(set P) *metav1.LabelSelector { return w.Describe(set).Selector })
+		owners.Candidates = MatchingSelector[T, P](c, func(set P) *metav1.LabelSelector { return w.Describe(set).Selector })
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(w.Name).
@@ -131,7 +133,7 @@ func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, setting
 		Watches(&appsv1.ControllerRevision{}, owners.Objects()).
 		WithOptions(settings.Options(defaultWorkers))
 	if w.Watch != nil {
-		w.Watch(e, owners, b)
+		w.Watch(c, owners, b)
 	}
-	return b.Complete(&reconciler[T, P, S]{Workload: w, engine: e})
+	return b.Complete(&reconciler[T, P, S]{Workload: w, controller: c})
 }

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame"
 	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
@@ -25,7 +25,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 	if err != nil {
 		return manager.Webhooks{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	pods := engine.TemplateValidator(env, cached)
+	pods := frame.TemplateValidator(env, cached)
 	cron := cronadmission.NewWebhook(cronadmission.Rules{Pods: pods, Jobs: cronadmission.Jobs{Client: cached, Limit: coreadmission.QueryLimiter()}})
 	broadcast := broadcastadmission.NewWebhook(pods)
 	pull, list := pulladmission.NewWebhook(), listadmission.NewWebhook()

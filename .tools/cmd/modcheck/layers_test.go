@@ -25,8 +25,8 @@ func TestLayerFaults(t *testing.T) {
 			[]string{"core/operator/manager/m.go: operator may not import workloads/revision"},
 		},
 		{
-			"what ships has nothing that is for tests", "core/frame/engine/e.go", `package engine; import "x/core/testing/gen"`,
-			[]string{"core/frame/engine/e.go: frame may not import testing/gen"},
+			"what ships has nothing that is for tests", "core/frame/e.go", `package frame; import "x/core/testing/gen"`,
+			[]string{"core/frame/e.go: frame may not import testing/gen"},
 		},
 		{"tests may have all", "core/plan/action/a_test.go", `package action; import "x/core/testing/gen"`, nil},
 		{"no layer", "core/util/u.go", `package util`, []string{"core/util/u.go: is in no layer"}},

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -42,13 +42,13 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, HashClaims: true,
-		Watch: func(e *engine.Engine, owners engine.Owners, b *builder.Builder) {
-			e.AddMemories(failed)
+		Memories: []base.Memory{failed},
+		Watch: func(_ *frame.Controller, owners frame.Owners, b *builder.Builder) {
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},
 		PreDownload: featureGates.PreDownload,
-		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.CloneSet]) (plan.Snapshot, error) {
-			claims, err := fastclient.Controlled[corev1.PersistentVolumeClaim](ctx, e.Reader, seen.Set)
+		Snapshot: func(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.CloneSet]) (plan.Snapshot, error) {
+			claims, err := fastclient.Controlled[corev1.PersistentVolumeClaim](ctx, c.Reader, seen.Set)
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
 			}

@@ -3,6 +3,6 @@
 //
 // A frame.Workload and a world of package simulate go in; a simulate.Planner comes out, whose snapshots package frame
 // reads. The world stands in for the cache, for what the server is asked, and for the clock; what was read, and what
-// became of the plan, goes through the parts of the workload's engine. It is for tests and must never be imported by
+// became of the plan, goes through the parts of the workload's controller. It is for tests and must never be imported by
 // anything else.
 package rehearse

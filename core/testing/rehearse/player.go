@@ -13,7 +13,6 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -40,9 +39,9 @@ type Player[T any, P fastclient.Object[T], S any] struct {
 
 // operator is the process that plans, with its memories.
 type operator[T any, P fastclient.Object[T], S any] struct {
-	workload *frame.Workload[T, P, S]
-	cache    *simulate.Cache
-	engine   *engine.Engine
+	workload   *frame.Workload[T, P, S]
+	cache      *simulate.Cache
+	controller *frame.Controller
 }
 
 // New returns a player of the world.
@@ -65,9 +64,9 @@ func (p *Player[T, P, S]) Plan(view *simulate.View, _ time.Time, _ uint64) ([]ac
 		p.world.Violate("no snapshot: %v", err)
 		return nil, 0
 	}
-	view.PlanFor(pass.Workload)
+	view.PlanFor(pass.Object)
 	p.pass = pass
-	p.options.Judge(pass.Seen, pass.Plan)
+	p.options.Judge(pass.Seen, pass.Todo)
 	return pass.Plan.Steps, pass.Plan.RequeueAfter
 }
 
@@ -81,24 +80,24 @@ func (p *Player[T, P, S]) look(view *simulate.View) (frame.Pass[S], error) {
 	}
 	o := p.operator
 	o.cache.Show(view)
-	o.engine.Refusals = view.Tracker()
-	return o.workload.Look(quiet(), o.engine, p.options.Set)
+	o.controller.Refusals = view.Tracker()
+	return o.workload.Look(quiet(), o.controller, p.options.Set)
 }
 
 // Followed gets what became of the last plan.
 func (p *Player[T, P, S]) Followed(results []progress.Outcome) {
-	if p.pass.Workload != nil {
-		p.operator.engine.Executed(p.pass.Workload, results)
+	if p.pass.Object != nil {
+		p.operator.controller.Executed(p.pass.Object, results)
 	}
 }
 
 // Report returns the write of the status that follows from the last plan.
 func (p *Player[T, P, S]) Report(done action.Failures) []action.Step {
-	if p.pass.Workload == nil {
+	if p.pass.Object == nil {
 		return nil
 	}
 	after := p.pass.Status(done.WithDeferred(p.pass.Plan.Deferred))
-	return []action.Step{simulate.StatusStep(p.pass.Workload, simulate.StatusOf(after))}
+	return []action.Step{simulate.StatusStep(p.pass.Object, simulate.StatusOf(after))}
 }
 
 // Notices returns what the last plan tells users.
@@ -111,7 +110,7 @@ func (p *Player[T, P, S]) Finally() []action.Step {
 	if p.pass.Update == "" {
 		return nil
 	}
-	return p.pass.Plan.PreDownload.Steps
+	return p.pass.Todo.PreDownload.Steps
 }
 
 // Finished gets what became of them.
@@ -119,7 +118,7 @@ func (p *Player[T, P, S]) Finished(done progress.Result) time.Duration {
 	if p.pass.Update == "" {
 		return 0
 	}
-	return p.operator.engine.PullJobs.Executed(quiet(), p.pass.Workload, p.pass.Update, p.pass.Plan.PreDownload, done)
+	return p.operator.controller.PullJobs.Executed(quiet(), p.pass.Object, p.pass.Update, p.pass.Todo.PreDownload, done)
 }
 
 // quiet is a context whose logs go nowhere: stories tell what happens.
@@ -129,7 +128,7 @@ func quiet() context.Context { return log.IntoContext(context.Background(), logr
 func start[T any, P fastclient.Object[T], S any](w *simulate.World, workload *frame.Workload[T, P, S]) (*operator[T, P, S], error) {
 	options := workload.CacheOptions("")
 	o := &operator[T, P, S]{workload: workload, cache: w.Cache(options)}
-	if err := engine.AddIndexes(quiet(), o.cache, options); err != nil {
+	if err := frame.AddIndexes(quiet(), o.cache, options); err != nil {
 		return nil, err
 	}
 	if workload.Indexes != nil {
@@ -138,7 +137,7 @@ func start[T any, P fastclient.Object[T], S any](w *simulate.World, workload *fr
 		}
 	}
 	var err error
-	o.engine, err = engine.Assemble(controller(w, o.cache), engine.Parts{
+	o.controller, err = frame.Assemble(controller(w, o.cache), frame.Parts{
 		Cache: o.cache, Discovery: discovery{}, Metrics: prometheus.NewRegistry(), Controller: workload.Name, PodLabel: workload.PodLabel,
 	})
 	return o, err

@@ -17,7 +17,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -43,7 +42,7 @@ func kind() *frame.Workload[appsv1.ReplicaSet, *appsv1.ReplicaSet, snapshot] {
 		},
 		IsMember:          func(_ *appsv1.ReplicaSet, pod string) bool { return pod != "foreign" },
 		DefaultPullPolicy: podspec.ServerDefault, HashLabel: "hash",
-		Snapshot: func(_ context.Context, _ *engine.Engine, seen snapshot) (snapshot, error) { return seen, nil },
+		Snapshot: func(_ context.Context, _ *frame.Controller, seen snapshot) (snapshot, error) { return seen, nil },
 		Compute: func(s snapshot) model.Plan {
 			var p model.Plan
 			if s.Chosen.Create {

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
 	"github.com/flotilla-project/flotilla/core/frame"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 
@@ -49,13 +49,13 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, HashLabel: contract.RevisionLabel,
-		Watch: func(e *engine.Engine, _ engine.Owners, b *builder.Builder) {
-			e.AddMemories(known)
-			b.Watches(&corev1.Node{}, nodeEvents(e.Reader, &known.Eligible))
+		Memories: []base.Memory{known},
+		Watch: func(c *frame.Controller, _ frame.Owners, b *builder.Builder) {
+			b.Watches(&corev1.Node{}, nodeEvents(c.Reader, &known.Eligible))
 		},
 		PreDownload: featureGates.PreDownload,
-		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.DaemonSet]) (plan.Snapshot, error) {
-			all, err := fastclient.All[corev1.Node](ctx, e.Reader, "")
+		Snapshot: func(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.DaemonSet]) (plan.Snapshot, error) {
+			all, err := fastclient.All[corev1.Node](ctx, c.Reader, "")
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list nodes: %w", err)
 			}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -32,12 +32,12 @@ func indexMarks(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // claimsOf lists the claims that the set owns, and those that are deleted with its ordinals, in the order of their names.
-func claimsOf(ctx context.Context, e *engine.Engine, set *v1beta1.StatefulSet) ([]*corev1.PersistentVolumeClaim, error) {
-	owned, err := fastclient.Owned[corev1.PersistentVolumeClaim](ctx, e.Reader, set.Namespace, set.UID)
+func claimsOf(ctx context.Context, c *frame.Controller, set *v1beta1.StatefulSet) ([]*corev1.PersistentVolumeClaim, error) {
+	owned, err := fastclient.Owned[corev1.PersistentVolumeClaim](ctx, c.Reader, set.Namespace, set.UID)
 	if err != nil {
 		return nil, fmt.Errorf("list PVCs: %w", err)
 	}
-	marked, err := fastclient.ByIndex[corev1.PersistentVolumeClaim](ctx, e.Reader, set.Namespace, markIndex, string(set.UID))
+	marked, err := fastclient.ByIndex[corev1.PersistentVolumeClaim](ctx, c.Reader, set.Namespace, markIndex, string(set.UID))
 	if err != nil {
 		return nil, fmt.Errorf("list PVCs by %s: %w", v1beta1.DeleteWhenScaledAnnotation, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame"
 )
 
 // fillTimeout is how long the first pass that asks for storage classes waits for their cache.
@@ -23,11 +23,11 @@ const fillTimeout = 2 * time.Second
 type classes struct{ asked atomic.Bool }
 
 // expandable returns for every storage class whether it allows expansion.
-func (c *classes) expandable(ctx context.Context, e *engine.Engine) (map[string]bool, error) {
-	if err := c.fill(ctx, e.Cache); err != nil {
+func (c *classes) expandable(ctx context.Context, from *frame.Controller) (map[string]bool, error) {
+	if err := c.fill(ctx, from.Cache); err != nil {
 		return nil, err
 	}
-	all, err := fastclient.All[storagev1.StorageClass](ctx, e.Reader, "")
+	all, err := fastclient.All[storagev1.StorageClass](ctx, from.Reader, "")
 	if err != nil {
 		return nil, err
 	}

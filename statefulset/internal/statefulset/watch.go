@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -22,20 +22,20 @@ import (
 )
 
 // watch has events of claims wake the sets that have pods with these claims by name.
-func watch(e *engine.Engine, _ engine.Owners, b *builder.Builder) {
-	b.Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(mounters(e)))
+func watch(c *frame.Controller, _ frame.Owners, b *builder.Builder) {
+	b.Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(mounters(c)))
 }
 
 // adopters finds the set that could adopt a pod: the pod's name begins with the name of the set. Its selector must
 // match.
-func adopters(e *engine.Engine) func(context.Context, *corev1.Pod) []types.NamespacedName {
+func adopters(c *frame.Controller) func(context.Context, *corev1.Pod) []types.NamespacedName {
 	return func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName {
 		end := strings.LastIndexByte(pod.Name, '-')
 		if end < 0 {
 			return nil
 		}
 		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name[:end]}
-		set := setOf(ctx, e, name)
+		set := setOf(ctx, c, name)
 		if set == nil || !selects(set, pod.Labels) {
 			return nil
 		}
@@ -51,7 +51,7 @@ func selects(set *v1beta1.StatefulSet, of map[string]string) bool {
 
 // mounters finds the sets that have pods with a claim of that name, <template>-<set>-<ordinal>, and the one that was
 // written on it when it was resized. Names may hold dashes: every way to read them is tried.
-func mounters(e *engine.Engine) handler.MapFunc {
+func mounters(c *frame.Controller) handler.MapFunc {
 	return func(ctx context.Context, claim client.Object) []reconcile.Request {
 		var found []reconcile.Request
 		add := func(name types.NamespacedName) { found = append(found, reconcile.Request{NamespacedName: name}) }
@@ -65,7 +65,7 @@ func mounters(e *engine.Engine) handler.MapFunc {
 				continue
 			}
 			key := types.NamespacedName{Namespace: claim.GetNamespace(), Name: name[i+1 : end]}
-			if set := setOf(ctx, e, key); set != nil && (hasTemplate(set, name[:i]) || awaitsFormerClaim(set)) {
+			if set := setOf(ctx, c, key); set != nil && (hasTemplate(set, name[:i]) || awaitsFormerClaim(set)) {
 				add(key)
 			}
 		}
@@ -89,8 +89,8 @@ func awaitsFormerClaim(set *v1beta1.StatefulSet) bool {
 }
 
 // setOf is the cached StatefulSet, nil when there is none.
-func setOf(ctx context.Context, e *engine.Engine, key types.NamespacedName) *v1beta1.StatefulSet {
-	set, err := fastclient.Get[v1beta1.StatefulSet](ctx, e.Reader, key)
+func setOf(ctx context.Context, c *frame.Controller, key types.NamespacedName) *v1beta1.StatefulSet {
+	set, err := fastclient.Get[v1beta1.StatefulSet](ctx, c.Reader, key)
 	if err != nil {
 		return nil
 	}

@@ -7,13 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/frame"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -52,22 +51,18 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,
 		IsMember: plan.IsMember, Adopters: adopters,
-		Indexes: indexMarks,
-		Watch: func(e *engine.Engine, owners engine.Owners, b *builder.Builder) {
-			e.AddMemories(failed)
-			watch(e, owners, b)
-		},
+		Indexes: indexMarks, Watch: watch, Memories: []base.Memory{failed},
 		PreDownload: featureGates.PreDownload,
-		Snapshot: func(ctx context.Context, e *engine.Engine, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
+		Snapshot: func(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
 			s := plan.Snapshot{Snapshot: seen, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}
 			if featureGates.AutoDeletePVC {
 				var err error
-				if s.Claims, err = claimsOf(ctx, e, seen.Set); err != nil {
+				if s.Claims, err = claimsOf(ctx, c, seen.Set); err != nil {
 					return s, err
 				}
 			}
 			if featureGates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
-				s.Expandable, s.ClassesErr = known.expandable(ctx, e)
+				s.Expandable, s.ClassesErr = known.expandable(ctx, c)
 			}
 			return s, nil
 		},

@@ -1,4 +1,4 @@
-package engine
+package frame
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // Claim returns the claim of that name in the cache, with any owner; nil if there is none.
-func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
-	claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, e.Reader, types.NamespacedName{Namespace: namespace, Name: name})
+func (c *Controller) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
+	claim, err := fastclient.Get[corev1.PersistentVolumeClaim](ctx, c.Reader, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
 		return nil
 	}
@@ -21,9 +21,9 @@ func (e *Engine) Claim(ctx context.Context, namespace, name string) *corev1.Pers
 }
 
 // NodeLabels returns a function that reads a node's labels from the cache; an unknown node has none.
-func (e *Engine) NodeLabels(ctx context.Context) func(name string) map[string]string {
+func (c *Controller) NodeLabels(ctx context.Context) func(name string) map[string]string {
 	return func(name string) map[string]string {
-		node, err := fastclient.Get[corev1.Node](ctx, e.Reader, types.NamespacedName{Name: name})
+		node, err := fastclient.Get[corev1.Node](ctx, c.Reader, types.NamespacedName{Name: name})
 		if err != nil {
 			return nil
 		}

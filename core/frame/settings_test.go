@@ -1,4 +1,4 @@
-package engine
+package frame
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package engine
+package frame
 
 import (
 	"context"
@@ -84,9 +84,9 @@ func (o Owners) ownerOf(object client.Object) (reconcile.Request, bool) {
 
 // MatchingSelector returns a function that finds the workloads with a selector that matches a pod, for
 // Owners.Candidates.
-func MatchingSelector[T any, P fastclient.Object[T]](e *Engine, selector func(P) *metav1.LabelSelector) func(context.Context, *corev1.Pod) []types.NamespacedName {
+func MatchingSelector[T any, P fastclient.Object[T]](c *Controller, selector func(P) *metav1.LabelSelector) func(context.Context, *corev1.Pod) []types.NamespacedName {
 	return func(ctx context.Context, pod *corev1.Pod) []types.NamespacedName {
-		workloads, err := fastclient.All[T, P](ctx, e.Reader, pod.Namespace)
+		workloads, err := fastclient.All[T, P](ctx, c.Reader, pod.Namespace)
 		if err != nil {
 			return nil
 		}

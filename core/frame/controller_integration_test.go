@@ -1,4 +1,4 @@
-package engine_test
+package frame_test
 
 import (
 	"context"
@@ -14,44 +14,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/freshness"
-	"github.com/flotilla-project/flotilla/core/frame/engine"
+	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
-var env testenv.Environment
-
-func TestMain(m *testing.M) { env.Run(m, testenv.Options{}) }
-
-// givenEngine returns an engine for ReplicaSets, which stand for any workload here.
-func givenEngine(t *testing.T) *engine.Engine {
+// givenController returns a controller of ReplicaSets, which stand for any workload here.
+func givenController(t *testing.T) *frame.Controller {
 	t.Helper()
 	pods := fastclient.PodsWithLabel(contract.InstanceIDLabel)
 	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Pod{}: pods, &appsv1.ControllerRevision{}: fastclient.Revisions("apps"), &corev1.Node{}: fastclient.Nodes(),
 	}}
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
-	e, err := engine.New(t.Context(), mgr, engine.Options{
+	c, err := frame.NewController(t.Context(), mgr, frame.Options{
 		Settings: base.Settings{UserAgent: "test"}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
 	})
 	require.NoError(t, err)
 	env.Start(t, mgr)
-	return e
+	return c
 }
 
 func givenOwner(t *testing.T, c client.Client) *appsv1.ReplicaSet {
@@ -67,56 +60,45 @@ func givenOwner(t *testing.T, c client.Client) *appsv1.ReplicaSet {
 	return owner
 }
 
-// An engine's parts work together: what the executor wrote holds up the next pass until the reader shows it.
+// The parts work together: what the executor wrote holds up the next pass until the reader shows it.
 func TestWritesAreSeenBeforeTheNextPass(t *testing.T) {
 	env.Need(t)
-	e := givenEngine(t)
+	controller := givenController(t)
 	owner := givenOwner(t, env.Client(t))
 	name := client.ObjectKeyFromObject(owner)
-	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, e.Freshness.Wait(t.Context(), name)) })
+	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, controller.Freshness.Wait(t.Context(), name)) })
 	pod := gen.Pod("web-1", gen.Namespaced(owner.Namespace), gen.OwnedBy(owner), gen.Image("main", "app:1"), gen.Label(contract.InstanceIDLabel, "1"))
 	pod.UID, pod.ResourceVersion, pod.Status = "", "", corev1.PodStatus{}
-	done := e.Executor.Run(t.Context(), owner, []action.Step{{Name: "make", Actions: []action.Action{{Verb: action.Create, Object: pod}}}})
+	done := controller.Executor.Run(t.Context(), owner, []action.Step{{Name: "make", Actions: []action.Action{{Verb: action.Create, Object: pod}}}})
 	require.NoError(t, done.Err)
-	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, e.Freshness.Wait(t.Context(), name)) })
-	pods, err := fastclient.Controlled[corev1.Pod](t.Context(), e.Reader, owner)
+	await.Until(t, func(check *assert.CollectT) { assert.Zero(check, controller.Freshness.Wait(t.Context(), name)) })
+	pods, err := fastclient.Controlled[corev1.Pod](t.Context(), controller.Reader, owner)
 	require.NoError(t, err)
 	require.Len(t, pods, 1)
-	assert.Nil(t, e.NodeLabels(t.Context())("unknown"))
+	assert.Nil(t, controller.NodeLabels(t.Context())("unknown"))
 }
 
 // A set whose spec cannot be followed still has to look after pods, for instance at the end of a grace period.
 func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
 	env.Need(t)
-	e := givenEngine(t)
-	owner := givenOwner(t, env.Client(t))
-	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}
-	await.Until(t, func(check *assert.CollectT) {
-		assert.Zero(check, e.Freshness.Wait(t.Context(), request.NamespacedName))
-	})
+	controller, owner := givenController(t), givenOwner(t, env.Client(t))
 	wrong := errors.New("not a number")
-	handle := func(next time.Duration) (ctrl.Result, error) {
-		return e.Handle(t.Context(), request, func(context.Context, types.NamespacedName) (engine.Pass, error) {
-			return engine.Pass{
-				Workload: owner, Plan: model.Plan{Err: wrong, Plan: action.Plan{RequeueAfter: next}},
-				Status: func(action.Failures) client.Object { return owner },
-			}, nil
-		})
-	}
-	result, err := handle(time.Second)
-	require.NoError(t, err)
-	assert.Equal(t, time.Second, result.RequeueAfter)
-	_, err = handle(0)
-	require.ErrorIs(t, err, wrong)
-	assert.ErrorIs(t, err, reconcile.TerminalError(nil), "only an edit helps")
+	w := replicaSets(false)
+	w.Compute = func(snapshot) model.Plan { return model.Plan{Err: wrong, Plan: action.Plan{RequeueAfter: time.Second}} }
+	await.Until(t, func(check *assert.CollectT) {
+		pass, err := w.Look(t.Context(), controller, client.ObjectKeyFromObject(owner))
+		require.NoError(check, err)
+		assert.Equal(check, wrong, pass.Err)
+		assert.Equal(check, time.Second, pass.Plan.RequeueAfter)
+	})
 }
 
 // A template that differs from a stored one only in what the server adds is the same.
 func TestHistoryAsksTheServerForItsDefaults(t *testing.T) {
 	env.Need(t)
-	e, c := givenEngine(t), env.Client(t)
+	controller, c := givenController(t), env.Client(t)
 	owner := givenOwner(t, c)
-	stored, err := e.Templates.Default(t.Context(), owner.Namespace, &owner.Spec.Template)
+	stored, err := controller.Templates.Default(t.Context(), owner.Namespace, &owner.Spec.Template)
 	require.NoError(t, err)
 	r, err := revision.New(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), stored, 1, 0)
 	require.NoError(t, err)
@@ -125,7 +107,7 @@ func TestHistoryAsksTheServerForItsDefaults(t *testing.T) {
 		Owner: owner, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Template: &owner.Spec.Template,
 		DefaultPullPolicy: podspec.ServerDefault, Owned: []*appsv1.ControllerRevision{r},
 	}
-	choice, err := e.History.Choose(t.Context(), in)
+	choice, err := controller.History.Choose(t.Context(), in)
 	require.NoError(t, err)
 	assert.Same(t, r, choice.Update)
 	assert.False(t, choice.Create)
@@ -134,7 +116,7 @@ func TestHistoryAsksTheServerForItsDefaults(t *testing.T) {
 // An answer is kept until the workload, its revisions or what its status says of them change.
 func TestHistoryRemembersUntilSomethingChanges(t *testing.T) {
 	env.Need(t)
-	e, c := givenEngine(t), env.Client(t)
+	controller, c := givenController(t), env.Client(t)
 	owner := givenOwner(t, c)
 	kind := appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 	r, err := revision.New(owner, kind, &owner.Spec.Template, 1, 0)
@@ -145,7 +127,7 @@ func TestHistoryRemembersUntilSomethingChanges(t *testing.T) {
 		in := revision.Input{Owner: owner.DeepCopy(), Kind: kind, Template: &owner.Spec.Template, Owned: []*appsv1.ControllerRevision{r.DeepCopy()}}
 		in.Same = func(*corev1.PodTemplateSpec, *corev1.PodTemplateSpec) bool { asked++; return true }
 		change(&in)
-		_, err := e.History.Choose(t.Context(), in)
+		_, err := controller.History.Choose(t.Context(), in)
 		require.NoError(t, err)
 		return asked - before
 	}
@@ -155,13 +137,13 @@ func TestHistoryRemembersUntilSomethingChanges(t *testing.T) {
 	assert.Equal(t, 1, choose(func(in *revision.Input) { in.Owner.(*appsv1.ReplicaSet).Generation = 99 }))
 	assert.Equal(t, 1, choose(func(in *revision.Input) { in.Owned[0].ResourceVersion = "99" }))
 	assert.Equal(t, 1, choose(func(in *revision.Input) { in.Current = "web-x" }))
-	e.Forget(client.ObjectKeyFromObject(owner))
+	controller.Forget(client.ObjectKeyFromObject(owner))
 	assert.Equal(t, 1, choose(same))
 }
 
 func TestServersOfTodayResizePods(t *testing.T) {
 	env.Need(t)
-	serves, keepsMemoryLimits, err := engine.Resizes(env.Config)
+	serves, keepsMemoryLimits, err := frame.Resizes(env.Config)
 	require.NoError(t, err)
 	assert.True(t, serves)
 	assert.False(t, keepsMemoryLimits)
@@ -192,7 +174,7 @@ func TestANewLeaderWaitsForTheKindsThatItsPlansRestOn(t *testing.T) {
 	}}
 	maps.Copy(cached.ByObject, fenced)
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
-	e, err := engine.New(t.Context(), mgr, engine.Options{
+	controller, err := frame.NewController(t.Context(), mgr, frame.Options{
 		Settings: base.Settings{UserAgent: "test", Fence: fence}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{},
 		Cache: cached, Fenced: fenced, PodLabel: contract.InstanceIDLabel,
 	})
@@ -209,7 +191,7 @@ func TestANewLeaderWaitsForTheKindsThatItsPlansRestOn(t *testing.T) {
 		close(release)
 	})
 	await.Until(t, func(collect *assert.CollectT) {
-		assert.Zero(collect, e.Freshness.Wait(t.Context(), types.NamespacedName{Namespace: "any", Name: "web"}))
+		assert.Zero(collect, controller.Freshness.Wait(t.Context(), types.NamespacedName{Namespace: "any", Name: "web"}))
 	})
 	assert.True(t, released.Load(), "passes run before the store knows all nodes")
 }

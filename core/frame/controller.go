@@ -1,4 +1,4 @@
-package engine
+package frame
 
 import (
 	"context"
@@ -44,9 +44,10 @@ type Options struct {
 	PodLabel string
 }
 
-// Engine has the parts of a workload controller. It holds no state that the cluster does not hold; the memory of its
-// parts only saves requests.
-type Engine struct {
+// Controller has the parts of a workload controller: those of every controller (package base), the revision history of its
+// template, the search for pods that its cache does not show, and image pull jobs. It holds no state that the cluster
+// does not hold; the memory of its parts only saves requests.
+type Controller struct {
 	*base.Controller
 	// Cache is the manager's cache, for kinds that few workloads need.
 	Cache cache.Cache
@@ -62,9 +63,9 @@ type Engine struct {
 	Meter *meter.Meter
 }
 
-// New creates the parts of a workload controller and adds to the manager the parts that must run with it. Call it
-// before the manager's cache starts.
-func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
+// NewController creates the parts of a workload controller and adds to the manager the parts that must run with it. Call
+// it before the manager's cache starts.
+func NewController(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) {
 	if err := AddIndexes(ctx, mgr.GetFieldIndexer(), o.Cache); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Engine, error) {
 	})
 }
 
-// Parts are the inputs of the parts of an Engine, except its controller.
+// Parts are the inputs of the parts that only a workload controller has.
 type Parts struct {
 	// Cache is the cache that the controller reads.
 	Cache cache.Cache
@@ -98,13 +99,13 @@ type Parts struct {
 }
 
 // Assemble creates the parts of a workload controller.
-func Assemble(c *base.Controller, p Parts) (*Engine, error) {
+func Assemble(c *base.Controller, p Parts) (*Controller, error) {
 	counts, err := meter.New(p.Metrics, p.Controller)
 	if err != nil {
 		return nil, err
 	}
 	templates := podtemplate.New(c.Client, c.Clock)
-	e := &Engine{
+	w := &Controller{
 		Controller: c,
 		Cache:      p.Cache,
 		Templates:  templates,
@@ -115,11 +116,11 @@ func Assemble(c *base.Controller, p Parts) (*Engine, error) {
 		}),
 		Meter: counts,
 	}
-	c.AddMemories(e.History, e.Orphans, e.PullJobs, e.Meter)
-	return e, nil
+	c.AddMemories(w.History, w.Orphans, w.PullJobs, w.Meter)
+	return w, nil
 }
 
-// AddIndexes adds the indexes that an Engine reads to a cache with the options.
+// AddIndexes adds the indexes that a Controller reads to a cache with the options.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer, o cache.Options) error {
 	for kind := range writtenKinds(o) {
 		if err := fastclient.IndexOwners(ctx, indexer, kind); err != nil {
