@@ -28,7 +28,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 include .make/tools.mk
 
 .PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint lint-api vulncheck verify images demo up down
-.PHONY: release release-plan release-prepare release-tag
+.PHONY: release release-check release-plan release-prepare release-tag
 
 help: ## list what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,7 @@ verify: generate $(MODCHECK) lint lint-api ## what must hold before a change is 
 	@for m in $(MODULES); do $(MAKE) --no-print-directory -C $$m vet tidy-check || exit 1; done
 	@echo "render every overlay"; cd kustomize && GOWORK=off go test -run 'Overlay|Component' ./render
 	@git diff --exit-code -- . || { echo "verify: generated files differ from what is committed" >&2; exit 1; }
+	@$(MAKE) --no-print-directory release-check
 	@$(MAKE) --no-print-directory vulncheck
 	@echo "verify: clean"
 
@@ -98,6 +99,9 @@ images: ## build every manager's image and push it to REGISTRY, or to the local 
 
 release-plan: ## which modules changed since their tag, and which must follow, as what versions
 	@$(call run,./test/cmd/release) plan
+
+release-check: ## no module breaks programs that import its last release, unless a note announces it
+	@$(call run,./test/cmd/release) check
 
 release-prepare: ## changelogs, manifests and requirements of the planned versions, for a commit
 	@$(call run,./test/cmd/release) prepare

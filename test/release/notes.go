@@ -92,7 +92,7 @@ func (r Release) Section(date time.Time) string {
 	for _, note := range r.Notes {
 		prefix := ""
 		if note.Kind == Breaking {
-			prefix = "**Breaking:** "
+			prefix = breakingPrefix
 		}
 		fmt.Fprintf(&text, "- %s%s\n", prefix, note.Text)
 	}

@@ -43,17 +43,30 @@ func Prepared(ctx context.Context, root string) ([]Release, error) {
 	}
 	var found []Release
 	for _, m := range modules {
-		text, err := os.ReadFile(filepath.Join(root, m.Folder, changelog))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read the changelog of %s: %w", m.Folder, err)
+		version, _, err := newestSection(root, m.Folder)
+		if err != nil {
+			return nil, err
 		}
-		_, _, released := split(string(text))
-		version, _, _ := strings.Cut(strings.TrimPrefix(released, "## "), " ")
-		if semver.IsValid(version) && semver.Compare(version, m.Version) > 0 {
+		if semver.Compare(version, m.Version) > 0 {
 			found = append(found, Release{Module: m.Folder, From: m.Version, To: version})
 		}
 	}
 	return found, nil
+}
+
+// newestSection returns the newest version of a module's changelog, with its text. An empty one means that there is none.
+func newestSection(root, folder string) (version, section string, err error) {
+	text, err := os.ReadFile(filepath.Join(root, folder, changelog))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", fmt.Errorf("read the changelog of %s: %w", folder, err)
+	}
+	_, _, released := split(string(text))
+	section, _, _ = strings.Cut(released, "\n## ")
+	version, _, _ = strings.Cut(strings.TrimPrefix(section, "## "), " ")
+	if !semver.IsValid(version) {
+		return "", "", nil
+	}
+	return version, section, nil
 }
 
 // raise has a go.mod require the released versions of the modules that it requires.

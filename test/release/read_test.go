@@ -172,3 +172,11 @@ func TestANoteWithAWrongName(t *testing.T) {
 		assert.ErrorContains(t, err, "names are breaking-TOPIC.md, feature-TOPIC.md or fix-TOPIC.md", name)
 	}
 }
+
+// worktrees returns the work trees of the repository.
+func (w tree) worktrees() string {
+	w.t.Helper()
+	out, err := exec.CommandContext(w.t.Context(), "git", "-C", w.root, "worktree", "list").Output() //nolint:gosec // a folder of the test
+	require.NoError(w.t, err)
+	return string(out)
+}

@@ -56,8 +56,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return build(ctx, o, flags.Arg(1), out)
 	case "tag":
 		return tag(ctx, o, out)
+	case "check":
+		return check(ctx, o, out)
 	}
-	return errors.New("what to do? plan, prepare, build FOLDER or tag")
+	return errors.New("what to do? check, plan, prepare, build FOLDER or tag")
 }
 
 func planned(ctx context.Context, o release.Options) ([]release.Release, error) {
@@ -98,6 +100,21 @@ func plan(ctx context.Context, o release.Options, format string, out io.Writer) 
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Module, from, r.To, because)
 	}
 	return table.Flush()
+}
+
+// check fails if a module has incompatible changes that no note announces.
+func check(ctx context.Context, o release.Options, out io.Writer) error {
+	found, err := release.Unannounced(ctx, o.Root)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		fmt.Fprintf(out, "%s: incompatible with %s\n  %s\n", m.Module, m.Version, strings.Join(m.Changes, "\n  "))
+	}
+	if len(found) > 0 {
+		return errors.New("exported names have changed: keep them, or announce each module's change in .changes/breaking-TOPIC.md")
+	}
+	return nil
 }
 
 func prepare(ctx context.Context, o release.Options, out io.Writer) error {
