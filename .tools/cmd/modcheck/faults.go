@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
 )
 
 // Faults returns all violations of the rules between modules, one line each.
@@ -13,6 +16,7 @@ func (w Workspace) Faults() []string {
 		faults = append(faults, w.goDirective(m)...)
 		faults = append(faults, w.toolchain(m)...)
 		faults = append(faults, w.replaces(m)...)
+		faults = append(faults, w.catalog(m)...)
 		faults = append(faults, w.features(m)...)
 	}
 	return append(faults, w.versions()...)
@@ -43,7 +47,7 @@ func (w Workspace) toolchain(m Module) []string {
 	return []string{fmt.Sprintf("%s: toolchain is %q, go.work has %q", m.Folder, have, w.Toolchain)}
 }
 
-// replaces checks that every required sibling is built from this tree, and that nothing else is replaced.
+// replaces checks that every sibling that a module is built from is the one of this tree, and that nothing else is replaced.
 func (w Workspace) replaces(m Module) []string {
 	var faults []string
 	replaced := map[string]string{}
@@ -53,17 +57,46 @@ func (w Workspace) replaces(m Module) []string {
 			faults = append(faults, fmt.Sprintf("%s: replaces %s, which is no sibling", m.Folder, r.Old.Path))
 		}
 	}
-	for _, r := range m.File.Require {
-		sibling, ok := w.sibling(r.Mod.Path)
-		if !ok {
-			continue
-		}
-		to, ok := replaced[r.Mod.Path]
+	for _, sibling := range w.builtFrom(m) {
+		to, ok := replaced[sibling.Path()]
 		switch {
 		case !ok:
-			faults = append(faults, fmt.Sprintf("%s: requires its sibling %s without a replace", m.Folder, sibling.Folder))
+			faults = append(faults, fmt.Sprintf("%s: requires its sibling %s without a replace, add to %s/go.mod: replace %s => %s",
+				m.Folder, sibling.Folder, m.Folder, sibling.Path(), strings.Repeat("../", strings.Count(m.Folder, "/")+1)+sibling.Folder))
 		case path.Join(m.Folder, to) != sibling.Folder:
 			faults = append(faults, fmt.Sprintf("%s: replaces its sibling %s by %s", m.Folder, sibling.Folder, to))
+		}
+	}
+	return faults
+}
+
+// builtFrom returns the siblings that a module requires, and those that these require: go heeds the replaces of the module
+// alone that it builds.
+func (w Workspace) builtFrom(m Module) []Module {
+	known := map[string]bool{m.Folder: true}
+	var found []Module
+	for next := []Module{m}; len(next) > 0; next = next[1:] {
+		for _, r := range next[0].File.Require {
+			if sibling, ok := w.sibling(r.Mod.Path); ok && !known[sibling.Folder] {
+				known[sibling.Folder] = true
+				found, next = append(found, sibling), append(next, sibling)
+			}
+		}
+	}
+	return found
+}
+
+// catalog checks that kustomize requires every feature, whose manifests its catalog embeds.
+func (w Workspace) catalog(m Module) []string {
+	if m.Folder != "kustomize" {
+		return nil
+	}
+	var faults []string
+	for _, feature := range w.Modules {
+		required := slices.ContainsFunc(m.File.Require, func(r *modfile.Require) bool { return r.Mod.Path == feature.Path() })
+		if feature.Feature && !required {
+			faults = append(faults, fmt.Sprintf("%s: does not require feature %s, add to %s/go.mod: require %s v0.1.0, and replace %s => ../%s",
+				m.Folder, feature.Folder, m.Folder, feature.Path(), feature.Path(), feature.Folder))
 		}
 	}
 	return faults

@@ -15,7 +15,7 @@ func repository(changed map[string]string) fstest.MapFS {
 		"go.work":          "go 1.26.0\nuse (\n./core\n./web\n./kustomize\n)\n",
 		"core/go.mod":      "module x/core\ngo 1.26.0\nrequire k8s.io/api v0.36.3\n",
 		"web/go.mod":       "module x/web\ngo 1.26.0\nreplace x/core => ../core\nrequire (\nx/core v0.1.0\nk8s.io/api v0.36.3\n)\n",
-		"kustomize/go.mod": "module x/kustomize\ngo 1.26.0\nreplace x/web => ../web\nrequire x/web v0.1.0\n",
+		"kustomize/go.mod": "module x/kustomize\ngo 1.26.0\nreplace x/core => ../core\nreplace x/web => ../web\nrequire x/web v0.1.0\n",
 	}, changed} {
 		for name, content := range set {
 			files[name] = &fstest.MapFile{Data: []byte(content)}
@@ -57,7 +57,19 @@ func TestFaults(t *testing.T) {
 		{
 			"a sibling that is not built from the tree",
 			map[string]string{"web/go.mod": "module x/web\ngo 1.26.0\nrequire x/core v0.1.0\n"},
-			[]string{"web: requires its sibling core without a replace"},
+			[]string{
+				"web: requires its sibling core without a replace, add to web/go.mod: replace x/core => ../core",
+			},
+		},
+		{
+			"a sibling of a sibling that is not built from the tree",
+			map[string]string{"kustomize/go.mod": "module x/kustomize\ngo 1.26.0\nreplace x/web => ../web\nrequire x/web v0.1.0\n"},
+			[]string{"kustomize: requires its sibling core without a replace, add to kustomize/go.mod: replace x/core => ../core"},
+		},
+		{
+			"a feature that the catalog lacks",
+			map[string]string{"kustomize/go.mod": "module x/kustomize\ngo 1.26.0\n", "web/config/feature.yaml": "version: v0.1.0\n"},
+			[]string{"kustomize: does not require feature web, add to kustomize/go.mod: require x/web v0.1.0, and replace x/web => ../web"},
 		},
 		{
 			"a sibling from elsewhere",

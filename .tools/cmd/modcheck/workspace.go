@@ -13,6 +13,8 @@ type Module struct {
 	// Folder is relative to go.work, such as "core" or "daemon/api".
 	Folder string
 	File   *modfile.File
+	// Feature means that it has the description of a feature.
+	Feature bool
 }
 
 // Path returns the module's path.
@@ -67,5 +69,6 @@ func loadModule(root fs.FS, folder string) (Module, error) {
 	if file.Module == nil {
 		return Module{}, fmt.Errorf("parse %s: there is no module line", name)
 	}
-	return Module{Folder: folder, File: file}, nil
+	_, err = fs.Stat(root, path.Join(folder, "config", "feature.yaml"))
+	return Module{Folder: folder, File: file, Feature: err == nil}, nil
 }
