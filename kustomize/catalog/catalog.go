@@ -8,15 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	budget "github.com/flotilla-project/flotilla/budget/config"
-	cloneset "github.com/flotilla-project/flotilla/cloneset/config"
-	daemon "github.com/flotilla-project/flotilla/daemon/config"
-	daemonset "github.com/flotilla-project/flotilla/daemonset/config"
-	jobs "github.com/flotilla-project/flotilla/jobs/config"
 	"github.com/flotilla-project/flotilla/kustomize"
 	"github.com/flotilla-project/flotilla/kustomize/render"
-	spread "github.com/flotilla-project/flotilla/spread/config"
-	statefulset "github.com/flotilla-project/flotilla/statefulset/config"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 )
@@ -34,6 +27,8 @@ var Registry string //nolint:gochecknoglobals // the linker sets it
 type Feature struct {
 	// Name is the folder of its module.
 	Name string
+	// Workload means that its one kind is a workload.
+	Workload bool
 	// Version is the version of its manifests and the tag of its images.
 	Version string
 	// Images are the images' names in the manifests, such as "flotilla/cloneset-manager".
@@ -61,17 +56,11 @@ func (f Feature) GrantOf(component string) string { return f.Name + "-manager-" 
 
 // Features returns all features by name.
 func Features() ([]Feature, error) {
-	configs := map[string]fs.FS{
-		"budget": budget.Files, "cloneset": cloneset.Files, "daemon": daemon.Files, "daemonset": daemonset.Files,
-		"jobs": jobs.Files, "spread": spread.Files, "statefulset": statefulset.Files,
-	}
-	var features []Feature
-	for name, files := range configs {
-		feature, err := read(name, files)
-		if err != nil {
-			return nil, fmt.Errorf("read the manifests of %s: %w", name, err)
+	features := described()
+	for i := range features {
+		if err := features[i].read(); err != nil {
+			return nil, fmt.Errorf("read the manifests of %s: %w", features[i].Name, err)
 		}
-		features = append(features, feature)
 	}
 	slices.SortFunc(features, func(a, b Feature) int { return strings.Compare(a.Name, b.Name) })
 	return features, nil
@@ -109,37 +98,38 @@ func Tree(features ...Feature) (render.Tree, error) {
 // gate is how a component turns a feature gate on.
 var gate = regexp.MustCompile(`--feature-gates=(\w+)=true`)
 
-func read(name string, files fs.FS) (Feature, error) {
-	feature := Feature{Name: name, files: files, gates: map[string]string{}, Gates: gatesRead()[name]}
-	kustomizations, err := fs.Glob(files, "*/kustomization.yaml")
+// read adds what the manifests say.
+func (f *Feature) read() error {
+	f.gates, f.Gates = map[string]string{}, gatesRead()[f.Name]
+	kustomizations, err := fs.Glob(f.files, "*/kustomization.yaml")
 	if err != nil {
-		return feature, err
+		return err
 	}
 	for _, file := range kustomizations {
-		text, err := fs.ReadFile(files, file)
+		text, err := fs.ReadFile(f.files, file)
 		if err != nil {
-			return feature, err
+			return err
 		}
 		var kustomization types.Kustomization
 		if err := yaml.Unmarshal(text, &kustomization); err != nil {
-			return feature, fmt.Errorf("parse %s: %w", file, err)
+			return fmt.Errorf("parse %s: %w", file, err)
 		}
 		folder := path.Dir(file)
 		switch {
 		case kustomization.Kind == types.ComponentKind:
-			feature.Components = append(feature.Components, folder)
+			f.Components = append(f.Components, folder)
 			for _, found := range gate.FindAllSubmatch(text, -1) {
-				feature.gates[string(found[1])] = folder
+				f.gates[string(found[1])] = folder
 			}
 		case folder == "default":
 			for _, image := range kustomization.Images {
-				feature.Images = append(feature.Images, image.Name)
-				feature.Version = image.NewTag
+				f.Images = append(f.Images, image.Name)
+				f.Version = image.NewTag
 			}
 			for _, component := range kustomization.Components {
-				feature.Defaults = append(feature.Defaults, path.Base(component))
+				f.Defaults = append(f.Defaults, path.Base(component))
 			}
 		}
 	}
-	return feature, nil
+	return nil
 }

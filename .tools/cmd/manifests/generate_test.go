@@ -12,6 +12,7 @@ import (
 
 const description = `
 version: v0.3.0
+summary: pages
 crds: [webs]
 rules:
 # Why a pod is read.
@@ -35,6 +36,10 @@ func templates() fstest.MapFS {
 		"gate/role.yaml":                     {Data: []byte("gate: {{.Gate.Name}}\n{{range .Gate.Roles}}rules{{.Suffix}}:\n{{yaml .Rules}}{{end}}")},
 		"overlay/kustomization.yaml":         {Data: []byte("resources: [../../../{{.Name}}/config/default]\n")},
 		"feature/default/kustomization.yaml": {Data: []byte("images: [{newTag: {{.Version}}}]\n")},
+
+		"repository/kustomize/overlays/all/kustomization.yaml": {Data: []byte("resources: [{{range .}} {{.Name}}{{end}}]\n")},
+		"repository/kustomize/catalog/features.go.tmpl":        {Data: []byte("package catalog\nimport ({{range .}}\n\"{{.Module}}\"{{end}}\n)\n")},
+		"pages/names.md.tmpl":                                  {Data: []byte("\n{{range .}} {{.Name}}{{end}}\n")},
 	}
 }
 
@@ -73,22 +78,23 @@ rules-cluster:
 }
 
 func TestWorkloadsGetWhatWorkloadsShare(t *testing.T) {
-	files, err := Generate(templates(), parsed(t, "version: v0.3.0\ncrds: [webs]\nworkload: true\n"))
+	files, err := Generate(templates(), parsed(t, "version: v0.3.0\nsummary: pages\ncrds: [webs]\nworkload: true\n"))
 
 	require.NoError(t, err)
 	assert.Contains(t, files["web/config/users.yaml"], "\nname: web-edit\nscale: true\n")
 
-	files, err = Generate(templates(), parsed(t, "version: v0.3.0\ncrds: [webs]\nworkload: true\nunscaled: true\n"))
+	files, err = Generate(templates(), parsed(t, "version: v0.3.0\nsummary: pages\ncrds: [webs]\nworkload: true\nunscaled: true\n"))
 	require.NoError(t, err)
 	assert.NotContains(t, files["web/config/users.yaml"], "scale")
 }
 
 func TestParseRefuses(t *testing.T) {
 	cases := []struct{ name, text, want string }{
-		{"an unknown field", "version: v0.3.0\ncrds: [webs]\nrulez: []\n", "rulez"},
+		{"an unknown field", "version: v0.3.0\nsummary: pages\ncrds: [webs]\nrulez: []\n", "rulez"},
 		{"no version", "crds: [webs]\n", "names no version"},
-		{"a feature without a kind", "version: v0.3.0\nrules: []\n", "names no CRD"},
-		{"a workload of another name", "version: v0.3.0\ncrds: [sets]\nworkload: true\n", "a workload has one, webs"},
+		{"no summary", "version: v0.3.0\ncrds: [webs]\n", "has no summary"},
+		{"a feature without a kind", "version: v0.3.0\nsummary: pages\nrules: []\n", "names no CRD"},
+		{"a workload of another name", "version: v0.3.0\nsummary: pages\ncrds: [sets]\nworkload: true\n", "a workload has one, webs"},
 		{"nothing at all", "", "EOF"},
 	}
 	for _, c := range cases {
@@ -103,7 +109,7 @@ func TestGenerateNamesTheTemplateThatIsWrong(t *testing.T) {
 	broken := templates()
 	broken["workload/users.yaml"].Data = []byte("{{.Nobody}}")
 
-	_, err := Generate(broken, parsed(t, "version: v0.3.0\ncrds: [webs]\nworkload: true\n"))
+	_, err := Generate(broken, parsed(t, "version: v0.3.0\nsummary: pages\ncrds: [webs]\nworkload: true\n"))
 
 	assert.ErrorContains(t, err, "workload/users.yaml")
 }
@@ -124,6 +130,10 @@ func TestOwnFilesStay(t *testing.T) {
 	for name, file := range templates() {
 		put("kustomize/templates/"+name, string(file.Data))
 	}
+	put("go.work", "go 1.26.0\nuse ./web\n")
+	put("web/go.mod", "module x/web\n")
+	put("README.md", "<!-- make generate: names --><!-- end of names -->\n")
+	put("docs/install.md", "Features are <!-- make generate: names -->jobs<!-- end of names -->.\n")
 	put("web/config/feature.yaml", description)
 	put("web/config/rbac/role.yaml", "name: my-own\n")
 	put("web/config/more/role.yaml", marker+" from an older template\n")
@@ -133,4 +143,64 @@ func TestOwnFilesStay(t *testing.T) {
 	assert.Equal(t, "name: my-own\n", read("web/config/rbac/role.yaml"))
 	assert.Contains(t, read("web/config/more/role.yaml"), "gate: WebGate\n")
 	assert.Contains(t, read("kustomize/overlays/web/kustomization.yaml"), "../../../web/config/default")
+	assert.Contains(t, read("kustomize/overlays/all/kustomization.yaml"), "resources: [ web]\n")
+	assert.Equal(t, "Features are <!-- make generate: names -->web<!-- end of names -->.\n", read("docs/install.md"))
+}
+
+func TestListsHaveEveryFeature(t *testing.T) {
+	features := []Feature{{Name: "web", Module: "x/web"}, {Name: "page", Module: "x/page"}}
+
+	files, err := GenerateLists(templates(), features)
+
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{
+		"kustomize/overlays/all/kustomization.yaml": marker + " from kustomize/templates/repository/kustomize/overlays/all/kustomization.yaml. " +
+			"DO NOT EDIT.\nresources: [ web page]\n",
+		"kustomize/catalog/features.go": goMarker + " from kustomize/templates/repository/kustomize/catalog/features.go.tmpl. " +
+			"DO NOT EDIT.\n\npackage catalog\n\nimport (\n\t\"x/page\"\n\t\"x/web\"\n)\n",
+	}, files)
+}
+
+func TestPagesKeepWhatIsAroundTheirLists(t *testing.T) {
+	features := []Feature{{Name: "web"}, {Name: "page"}}
+	for name, c := range map[string]struct{ page, want string }{
+		"no list":       {"a page\n", "a page\n"},
+		"within a line": {"a <!-- make generate: names -->web<!-- end of names --> b", "a <!-- make generate: names -->web page<!-- end of names --> b"},
+		"lines": {
+			"a\n<!-- make generate: names -->\nweb\n<!-- end of names -->\nb\n<!-- make generate: names -->\n<!-- end of names -->\n",
+			"a\n<!-- make generate: names -->\n web page\n<!-- end of names -->\nb\n<!-- make generate: names -->\n web page\n<!-- end of names -->\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := FillPage(templates(), c.page, features)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, got)
+			again, err := FillPage(templates(), got, features)
+			require.NoError(t, err)
+			assert.Equal(t, got, again)
+		})
+	}
+	_, err := FillPage(templates(), "<!-- make generate: nothing --><!-- end of nothing -->", features)
+	assert.ErrorContains(t, err, "pages/nothing.md.tmpl")
+}
+
+func TestFeaturesAreModulesOfTheWorkspace(t *testing.T) {
+	root := fstest.MapFS{
+		"go.work":                 {Data: []byte("go 1.26.0\nuse (\n./api\n./core\n./web\n)\n")},
+		"web/go.mod":              {Data: []byte("module x/web\n")},
+		"web/config/feature.yaml": {Data: []byte("version: v0.3.0\nsummary: pages\ncrds: [webs]\nworkload: true\n")},
+		"api/go.mod":              {Data: []byte("module x/api\n")},
+		"api/config/feature.yaml": {Data: []byte(description)},
+		"core/go.mod":             {Data: []byte("module x/core\n")},
+	}
+
+	features, err := load(root)
+
+	require.NoError(t, err)
+	require.Len(t, features, 2)
+	assert.Equal(t, []string{"web", "api"}, []string{features[0].Name, features[1].Name}, "workloads come first")
+	assert.Equal(t, "x/web", features[0].Module)
+	root["go.work"].Data = []byte("go 1.26.0\nuse ./web\n")
+	_, err = load(root)
+	assert.ErrorContains(t, err, "api/config/feature.yaml: go.work lacks the module, add: use ./api")
 }

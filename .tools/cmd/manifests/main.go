@@ -1,14 +1,16 @@
-// Command manifests writes the manifests that are the same in all features.
+// Command manifests writes the manifests that are the same in all features, and the lists of features.
 //
-// For each description FEATURE/config/feature.yaml it fills in the templates of kustomize/templates and writes the
-// files of FEATURE/config and of kustomize/overlays/FEATURE. The first line of such a file says that it is generated; a
-// file without that line is the feature's own and stays as it is.
+// For each description FEATURE/config/feature.yaml of a module of go.work it fills in the templates of kustomize/templates
+// and writes the files of FEATURE/config and of kustomize/overlays/FEATURE, and those that list all features. The first
+// line of such a file says that it is generated; a file without that line is the feature's own and stays as it is. In
+// pages of the documentation it writes the parts between two comments that name a template.
 //
 //	manifests [folder of go.work]
 package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -25,44 +27,28 @@ func main() {
 }
 
 func run(root string) error {
-	descriptions, err := filepath.Glob(filepath.Join(root, "*", "config", "feature.yaml"))
+	features, err := load(os.DirFS(root))
 	if err != nil {
-		return fmt.Errorf("look for features: %w", err)
+		return err
 	}
 	templates := os.DirFS(filepath.Join(root, "kustomize", "templates"))
-	for _, description := range descriptions {
-		feature, err := load(description)
-		if err != nil {
-			return err
-		}
-		files, err := Generate(templates, feature)
+	files, err := GenerateLists(templates, features)
+	if err != nil {
+		return fmt.Errorf("generate the lists of features: %w", err)
+	}
+	for _, feature := range features {
+		own, err := Generate(templates, feature)
 		if err != nil {
 			return fmt.Errorf("generate the manifests of %s: %w", feature.Name, err)
 		}
-		for name, content := range files {
-			if err := write(filepath.Join(root, filepath.FromSlash(name)), content); err != nil {
-				return err
-			}
+		maps.Copy(files, own)
+	}
+	for name, content := range files {
+		if err := write(filepath.Join(root, filepath.FromSlash(name)), content); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// load reads a description. The feature has the name of its module's folder.
-func load(file string) (Feature, error) {
-	absolute, err := filepath.Abs(file)
-	if err != nil {
-		return Feature{}, fmt.Errorf("find %s: %w", file, err)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return Feature{}, fmt.Errorf("read the description: %w", err)
-	}
-	feature, err := Parse(filepath.Base(filepath.Dir(filepath.Dir(absolute))), text)
-	if err != nil {
-		return Feature{}, fmt.Errorf("parse %s: %w", file, err)
-	}
-	return feature, nil
+	return writePages(root, templates, features)
 }
 
 // write writes the content unless the file is the feature's own.
