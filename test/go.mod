@@ -56,6 +56,13 @@ require (
 )
 
 require (
+	github.com/flotilla-project/flotilla/budget v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/cloneset v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/daemon v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/daemonset v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/jobs v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/spread v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/statefulset v0.1.0 // indirect
 	github.com/go-openapi/swag/cmdutils v0.27.1 // indirect
 	github.com/go-openapi/swag/conv v0.27.1 // indirect
 	github.com/go-openapi/swag/fileutils v0.27.1 // indirect
