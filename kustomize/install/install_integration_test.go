@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -243,6 +244,11 @@ func TestRightsAreKnownAhead(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	clitest.NeedsServer(t)
+	var names []string
+	for _, feature := range selected(t, catalog.All) {
+		names = append(names, feature.Name)
+	}
+	known := strings.Join(names, ", ")
 	cases := []struct {
 		name, kubeconfig string
 		args             []string
@@ -253,8 +259,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no right to look", clitest.Nobody, []string{"uninstall", "budget"}, cli.Failed, "ask an administrator of the cluster for this permission"},
 		{"a kind that is not served", clitest.Administrator, []string{"install", "budget", "--component", "prometheus"}, cli.Failed, "the cluster does not serve kind ServiceMonitor.monitoring.coreos.com: install its CRD, or omit the component"},
 		{"a namespace that is not there", clitest.Administrator, []string{"install", "budget", "--only-namespace", "nowhere"}, cli.Failed, "namespace nowhere not found; to create it: kubectl create namespace nowhere"},
-		{"no such feature", clitest.Administrator, []string{"install", "sidecarset"}, cli.Misused, `unknown feature "sidecarset": use budget, cloneset`},
-		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "name a feature: budget, cloneset, daemon, daemonset, jobs, spread, statefulset, or all for all of them"},
+		{"no such feature", clitest.Administrator, []string{"install", "sidecarset"}, cli.Misused, `unknown feature "sidecarset": use ` + known},
+		{"no feature", clitest.Administrator, []string{"install"}, cli.Misused, "name a feature: " + known + ", or all for all of them"},
 		{"nothing to remove", clitest.Administrator, []string{"uninstall", "budget"}, cli.Done, "budget: the operator was not installed\n"},
 		{"a dry run of nobody", clitest.Administrator, []string{"install", "budget", "--dry-run=maybe"}, cli.Misused, `invalid --dry-run "maybe": use none, client or server`},
 		{"yes to nothing", clitest.Administrator, []string{"uninstall", "budget", "--yes"}, cli.Misused, "--yes can only be used with --delete-crds"},

@@ -19,7 +19,7 @@ import (
 func TestEachFeatureWorksAlone(t *testing.T) {
 	need(t)
 	undefine(t)
-	for _, feature := range all() {
+	for _, feature := range all(t) {
 		t.Run(feature, func(t *testing.T) {
 			t.Cleanup(func() { undefine(t) })
 			f := install(t, "", feature)
@@ -32,7 +32,7 @@ func TestEachFeatureWorksAlone(t *testing.T) {
 			for _, o := range defined {
 				assert.True(t, own[o.GetName()], "%s is there", o.GetName())
 			}
-			stories()[feature](t)
+			storyOf(t, feature)(t)
 		})
 	}
 }

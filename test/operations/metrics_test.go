@@ -28,12 +28,12 @@ func silent(metric string) bool {
 // and when an operator dies. `for` is shortened, and time runs fast.
 func TestAlertsFireAndPanelsHaveData(t *testing.T) {
 	need(t)
-	f := install(t, "", all()...)
+	f := install(t, "", all(t)...)
 	file, draw := drawn(t)
 	p := startPrometheus(t, f, draw...)
 	set := given(t, world.Namespace(t), "cloneset")
 	isReady(t, set)
-	tell(t, all()...)
+	tell(t, all(t)...)
 
 	broken := given(t, world.Namespace(t), "cloneset")
 	isReady(t, broken)

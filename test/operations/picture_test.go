@@ -45,7 +45,7 @@ func TestARolloutIsDrawn(t *testing.T) {
 	}
 	file, err := filepath.Abs(*picture)
 	require.NoError(t, err)
-	f := install(t, "", all()...)
+	f := install(t, "", all(t)...)
 	p := startPrometheus(t, f, "-step", "1s", "-pause", "1s", "-draw", file)
 	set, other := given(t, world.Namespace(t), "cloneset"), given(t, world.Namespace(t), "statefulset")
 	replicas := func(set *unstructured.Unstructured, n int64) {
@@ -61,7 +61,7 @@ func TestARolloutIsDrawn(t *testing.T) {
 	replicas(other, 20)
 	isReady(t, set)
 	isReady(t, other)
-	tell(t, helpers()...)
+	tell(t, helpers(t)...)
 	passes(10 * time.Second)
 	setImage(t, set, "app:v2")
 	passes(10 * time.Second)

@@ -55,10 +55,10 @@ func grantedByOthers() map[string][]string {
 // its story tells all the same. One that lacks all that it needs runs, and its metrics say what it lacks.
 func TestALostPermissionStopsNothingElse(t *testing.T) {
 	need(t)
-	for _, feature := range all() {
+	for _, feature := range all(t) {
 		require.NoError(t, managers.Define(t.Context(), world.Client, feature)) // what is not served is not asked for
 	}
-	for _, feature := range all() {
+	for _, feature := range all(t) {
 		var spare []string
 		t.Run(feature, func(t *testing.T) {
 			f, mine := install(t, "", feature), needed()[feature]
@@ -98,10 +98,10 @@ func (f fleet) worksWithout(t *testing.T, a *account, feature string, chosen fun
 	works(t, f[feature])
 	lost = a.lose(t, chosen)
 	require.NotEmpty(t, lost)
-	t.Run("while it runs", stories()[feature])
+	t.Run("while it runs", storyOf(t, feature))
 	f.stop(t, feature)
 	f.start(t, feature)
-	t.Run("before it starts", stories()[feature])
+	t.Run("before it starts", storyOf(t, feature))
 	told := lacks(t, f[feature])
 	assert.Subset(t, append(slices.Clone(lost), grantedByOthers()[feature]...), told, "what the metrics name was taken away")
 	t.Logf("%s without %v: its metrics name %v", feature, lost, told)

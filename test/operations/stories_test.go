@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -27,24 +29,65 @@ import (
 //go:embed testdata
 var manifests embed.FS
 
-// stories are what a user does with each feature where no other one is installed.
-func stories() map[string]func(*testing.T) {
-	return map[string]func(*testing.T){
-		"cloneset":    updates("cloneset"),
-		"statefulset": updates("statefulset"),
-		"daemonset":   updates("daemonset"),
-		"jobs":        runsOnEveryNode,
-		"daemon":      startsByPriority,
-		"spread":      fillsSubsets,
-		"budget":      refusesEvictions,
+// features are those that can be installed.
+var features = sync.OnceValues(catalog.Features)
+
+// chosen returns the features that a condition holds for, by name.
+func chosen(t *testing.T, wanted func(catalog.Feature) bool) []string {
+	t.Helper()
+	found, err := features()
+	require.NoError(t, err)
+	var names []string
+	for _, feature := range found {
+		if wanted(feature) {
+			names = append(names, feature.Name)
+		}
 	}
+	require.NotEmpty(t, names)
+	return names
 }
 
-func workloads() []string { return []string{"cloneset", "daemonset", "statefulset"} }
+func all(t *testing.T) []string {
+	t.Helper()
+	return chosen(t, func(catalog.Feature) bool { return true })
+}
 
-func helpers() []string { return []string{"budget", "daemon", "jobs", "spread"} }
+func workloads(t *testing.T) []string {
+	t.Helper()
+	return chosen(t, func(f catalog.Feature) bool { return f.Workload })
+}
 
-func all() []string { return append(workloads(), helpers()...) }
+func helpers(t *testing.T) []string {
+	t.Helper()
+	return chosen(t, func(f catalog.Feature) bool { return !f.Workload })
+}
+
+// storyOf returns what a user does with a feature where no other one is installed: a workload is updated, and others have a
+// story of their own.
+func storyOf(t *testing.T, feature string) func(*testing.T) {
+	t.Helper()
+	if slices.Contains(workloads(t), feature) {
+		return updates(feature)
+	}
+	story, found := map[string]func(*testing.T){
+		"jobs":   runsOnEveryNode,
+		"daemon": startsByPriority,
+		"spread": fillsSubsets,
+		"budget": refusesEvictions,
+	}[feature]
+	require.True(t, found, "feature %s has no story", feature)
+	return story
+}
+
+// Each feature has a story, and says what it needs for it.
+func TestEachFeatureHasAStory(t *testing.T) {
+	for _, feature := range all(t) {
+		storyOf(t, feature)
+		read(t, feature)
+		assert.Contains(t, needed(), feature)
+	}
+	assert.Len(t, needed(), len(all(t)))
+}
 
 // tell tells the stories of the features, all at the same time.
 func tell(t *testing.T, features ...string) {
@@ -53,7 +96,7 @@ func tell(t *testing.T, features ...string) {
 		for _, feature := range features {
 			t.Run(feature, func(t *testing.T) {
 				t.Parallel()
-				stories()[feature](t)
+				storyOf(t, feature)(t)
 			})
 		}
 	})

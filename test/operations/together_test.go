@@ -14,28 +14,28 @@ import (
 // All features work beside each other, and those that run also beside those that are dead.
 func TestTheDeadHoldNobodyUp(t *testing.T) {
 	need(t)
-	f := install(t, "", all()...)
-	tell(t, all()...)
-	f.stop(t, workloads()...)
-	tell(t, helpers()...)
-	f.start(t, workloads()...)
-	f.kill(t, helpers()...)
-	tell(t, workloads()...)
+	f := install(t, "", all(t)...)
+	tell(t, all(t)...)
+	f.stop(t, workloads(t)...)
+	tell(t, helpers(t)...)
+	f.start(t, workloads(t)...)
+	f.kill(t, helpers(t)...)
+	tell(t, workloads(t)...)
 }
 
 // Who deletes operators deletes and changes no pod of theirs, and new operators go on with the sets as they are.
 func TestPodsOutliveTheirOperators(t *testing.T) {
 	need(t)
-	f := install(t, "", all()...)
+	f := install(t, "", all(t)...)
 	running := givenRunning(t)
-	f.stop(t, all()...)
-	for _, feature := range all() {
+	f.stop(t, all(t)...)
+	for _, feature := range all(t) {
 		require.NoError(t, f[feature].Uninstall(t.Context(), func(o unstructured.Unstructured) bool { return !managers.IsDefinition(o) }))
 	}
 	running.areUntouched(t)
 
-	install(t, "", all()...)
-	tell(t, all()...)
+	install(t, "", all(t)...)
+	tell(t, all(t)...)
 	running.areUntouched(t)
 	running.update(t)
 }
@@ -50,7 +50,7 @@ type running struct {
 func givenRunning(t *testing.T) running {
 	t.Helper()
 	r := running{pods: map[string][]string{}}
-	for _, feature := range workloads() {
+	for _, feature := range workloads(t) {
 		r.sets = append(r.sets, given(t, world.Namespace(t), feature))
 	}
 	for _, feature := range []string{"budget", "spread"} {
@@ -66,7 +66,7 @@ func givenRunning(t *testing.T) running {
 		isReady(t, set)
 		r.pods[set.GetNamespace()] = nil
 	}
-	tell(t, helpers()...) // meanwhile marks and costs are written
+	tell(t, helpers(t)...) // meanwhile marks and costs are written
 	for namespace := range r.pods {
 		r.pods[namespace] = versionsOf(t, namespace)
 	}

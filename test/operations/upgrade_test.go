@@ -19,12 +19,12 @@ var from = flag.String("from", "c52379e216d3", "commit or tag from which the tes
 func TestUpgradesAndDowngradesTouchNoPod(t *testing.T) {
 	need(t)
 	before := checkOut(t, *from)
-	f := install(t, before, all()...)
+	f := install(t, before, all(t)...)
 	running := givenRunning(t)
 	for _, release := range []string{"", before} {
-		f.stop(t, all()...)
-		f = install(t, release, all()...)
-		tell(t, all()...)
+		f.stop(t, all(t)...)
+		f = install(t, release, all(t)...)
+		tell(t, all(t)...)
 		running.areUntouched(t)
 	}
 	running.update(t)

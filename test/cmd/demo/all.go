@@ -4,40 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/flotilla-project/flotilla/kustomize/catalog"
 )
 
 // everything is the name of the demo of all features, one after the other on one cluster.
 const everything = "all"
-
-// features returns the features that the demo of all installs.
-func features() []string {
-	return []string{"cloneset", "statefulset", "daemonset", "daemon", "jobs", "spread", "budget"}
-}
-
-// turns returns the demos of which the one of all consists, in their order: that of jobs shows the agents of daemon, too. That
-// of budget comes last, because its budget holds up whoever removes its pods.
-func turns() []string {
-	return []string{"cloneset", "statefulset", "daemonset", "jobs", "spread", "budget"}
-}
 
 // showAll installs every feature and runs the demos one after the other. The first one that fails ends it.
 func showAll(ctx context.Context, d *demo) error {
 	if len(d.nodes) < 2 {
 		return errors.New("budgets and zones need another node: start two, or more")
 	}
-	for _, feature := range features() {
-		if err := d.operator(ctx, feature); err != nil {
+	features, err := catalog.Features()
+	if err != nil {
+		return fmt.Errorf("list the features: %w", err)
+	}
+	for _, feature := range features {
+		if err := d.operator(ctx, feature.Name); err != nil {
 			return err
 		}
 	}
-	all := shows()
 	d.within = true
-	results := inTurn(turns(), time.Now, func(name string) error {
+	turns := slices.DeleteFunc(names(), func(name string) bool { return name == everything })
+	results := inTurn(turns, time.Now, func(name string) error {
 		d.title("Now " + name)
 		d.logs = d.logsOf(name)
-		return all[name](ctx, d)
+		return d.show(ctx, name)
 	})
 	d.title("All features on one cluster")
 	fmt.Print(d.ink.summary(results))

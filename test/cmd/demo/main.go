@@ -30,14 +30,31 @@ const (
 )
 
 // show is the demo of a feature, run when the cluster and the operator are ready.
-type show func(ctx context.Context, d *demo) error
+type show struct {
+	feature string
+	run     func(ctx context.Context, d *demo) error
+}
 
-// shows returns the demos, by feature.
-func shows() map[string]show {
-	return map[string]show{
-		"cloneset": showCloneSet, "statefulset": showStatefulSet, "daemonset": showDaemonSet, "jobs": showJobs,
-		"budget": showBudget, "spread": showSpread, everything: showAll,
+// shows returns the demos of features, in the order of the one of all: that of jobs shows the agents of daemon, too. That of
+// budget comes last, because its budget holds up whoever removes its pods.
+func shows() []show {
+	return []show{
+		{"cloneset", showCloneSet},
+		{"statefulset", showStatefulSet},
+		{"daemonset", showDaemonSet},
+		{"jobs", showJobs},
+		{"spread", showSpread},
+		{"budget", showBudget},
 	}
+}
+
+// names returns the names of all demos.
+func names() []string {
+	var found []string
+	for _, show := range shows() {
+		found = append(found, show.feature)
+	}
+	return append(found, everything)
 }
 
 func main() {
@@ -45,7 +62,7 @@ func main() {
 	name := flag.String("name", cluster.DefaultName, "name of the cluster")
 	kubeconfig := flag.String("kubeconfig", "", "use the cluster of this file, and start none")
 	registry := flag.String("registry", "", "with --kubeconfig: HOST[:PORT][/PATH] that images are pushed to, and that the cluster pulls from")
-	feature := flag.String("feature", "cloneset", "what to show: "+strings.Join(slices.Sorted(maps.Keys(shows())), ", "))
+	feature := flag.String("feature", "cloneset", "what to show: "+strings.Join(slices.Sorted(slices.Values(names())), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -88,8 +105,7 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context, reach func(context.Context) error) error {
-	show, ok := shows()[d.feature]
-	if !ok {
+	if !slices.Contains(names(), d.feature) {
 		return fmt.Errorf("there is no demo of %q", d.feature)
 	}
 	if err := reach(ctx); err != nil {
@@ -99,12 +115,19 @@ func (d *demo) run(ctx context.Context, reach func(context.Context) error) error
 	if err := d.target.Apps(ctx, os.Stdout); err != nil {
 		return err
 	}
-	if d.feature != everything {
-		if err := d.operator(ctx, d.feature); err != nil {
-			return err
-		}
+	if d.feature == everything {
+		return showAll(ctx, d)
 	}
-	return show(ctx, d)
+	if err := d.operator(ctx, d.feature); err != nil {
+		return err
+	}
+	return d.show(ctx, d.feature)
+}
+
+// show runs the demo of a feature.
+func (d *demo) show(ctx context.Context, feature string) error {
+	i := slices.IndexFunc(shows(), func(s show) bool { return s.feature == feature })
+	return shows()[i].run(ctx, d)
 }
 
 // start starts a cluster on this machine.
