@@ -110,3 +110,17 @@ func TestPagesOfKindsNameTheFeatureToInstall(t *testing.T) {
 	}
 	assert.Greater(t, read, 10)
 }
+
+// A reader who chooses features finds each of them on the pages that compare them.
+func TestPagesThatCompareFeaturesHaveAll(t *testing.T) {
+	descriptions, err := filepath.Glob(filepath.Join(root, "*", "config", "feature.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, descriptions)
+	for _, page := range []string{"docs/get-started/concepts.md", "docs/concepts/when-an-operator-is-down.md"} {
+		for _, description := range descriptions {
+			feature := filepath.Base(filepath.Dir(filepath.Dir(description)))
+			row := regexp.MustCompile("(?m)^\\|[^|]*`" + feature + "`[^|]*\\|")
+			assert.True(t, row.MatchString(text(t, page)), "%s has no row of feature %s", page, feature)
+		}
+	}
+}
