@@ -1,4 +1,4 @@
-package workloadspread
+package spread
 
 import (
 	"context"

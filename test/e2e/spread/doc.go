@@ -1,0 +1,2 @@
+// Package spread has end-to-end stories of WorkloadSpread.
+package spread

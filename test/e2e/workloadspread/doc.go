@@ -1,2 +1,0 @@
-// Package workloadspread has end-to-end stories of WorkloadSpread.
-package workloadspread
