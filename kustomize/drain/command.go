@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// lastLook is how long the command asks for the pods that are left when its time is over.
-const lastLook = 10 * time.Second
+// afterwards is how long the command still reads and writes when its time is over.
+const afterwards = 10 * time.Second
 
 // ownPeriod leaves each pod the grace period of its own spec.
 const ownPeriod = -1
@@ -51,10 +51,13 @@ The flags have the names and meanings of kubectl drain.
 
 --disable-eviction deletes pods instead of evicting them. PodDisruptionBudgets protect evictions only, so that no PodDisruptionBudget
 protects these pods. PodUnavailableBudgets protect deletions, too: the command repeats a deletion that one of them rejects.
-Their protection of deletions needs feature gate PodUnavailableBudgetDeleteGate of operator budget, which is on by default.`,
+Their protection of deletions needs feature gate PodUnavailableBudgetDeleteGate of operator budget, which is on by default.
+
+--report-node-conditions writes the conditions DrainInProgress and Drained of Kubernetes 1.37 (alpha). kubectl uncordon leaves them.`,
 		Example: `  flotilla drain node-1 --dry-run
   flotilla drain node-1 --timeout=10m --delete-emptydir-data
-  flotilla drain node-1 --pod-selector='app=web'`,
+  flotilla drain node-1 --pod-selector='app=web'
+  flotilla drain node-1 --report-node-conditions`,
 		Args: cli.Arguments(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && given.several == "" {
 				return errors.New("name one node, such as node-1")
@@ -107,6 +110,8 @@ func (g *flagsOf) addTo(command *cobra.Command, d *drain) {
 	set.IntVar(&g.skipAfter, "skip-wait-for-delete-timeout", 0,
 		"do not wait for pods whose deletion is older than this many seconds, as on a node that is down; 0 means wait for all")
 	set.Int64Var(&d.chunk, "chunk-size", pageSize, "how many pods one request lists; 0 means all")
+	set.BoolVar(&d.reportConditions, "report-node-conditions", false,
+		"write conditions DrainInProgress and Drained to the status of the node; needs the right to patch nodes/status")
 	set.StringVarP(&g.several, "selector", "l", "", "rejected: the command drains one node, so that the capacity of the others is known")
 	g.output.AddTo(set)
 }
@@ -148,7 +153,7 @@ func (d *drain) within(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	// The context has ended, and the question is a last one.
-	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer stop()
 	left := d.left(last)
 	d.report.Leave(left...)

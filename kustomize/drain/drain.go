@@ -46,6 +46,8 @@ type drain struct {
 	again, look time.Duration
 	// grace is how many seconds the pods get to end; negative for their own periods.
 	grace int64
+	// reportConditions writes the conditions DrainInProgress and Drained of the node.
+	reportConditions bool
 
 	telling sync.Mutex
 }
@@ -63,10 +65,18 @@ func (d *drain) run(ctx context.Context) error {
 	if err := d.cordon(ctx, node); err != nil || d.dryRun == dryRunClient {
 		return err
 	}
-	if d.dryRun == dryRunServer {
-		return d.ask(ctx, pods)
-	}
-	if pods, err = d.leaving(ctx, true); err != nil {
+	return d.observed(ctx, node, func(ctx context.Context) error {
+		if d.dryRun == dryRunServer {
+			return d.ask(ctx, pods)
+		}
+		return d.empty(ctx)
+	})
+}
+
+// empty makes the pods leave that are on the cordoned node.
+func (d *drain) empty(ctx context.Context) error {
+	pods, err := d.leaving(ctx, true)
+	if err != nil {
 		return err
 	}
 	others, operators := operatorsLast(pods)
