@@ -65,10 +65,11 @@ bench: ## benchmarks of the plans and of the operator under load
 
 ##
 
-generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml, pictures of docs from docs/pictures/*.yaml
+generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml, the patch for Argo CD from kustomize/argocd, pictures of docs from docs/pictures/*.yaml
 	@for m in $(MODULES); do echo "generate $$m"; (cd $$m && GOWORK=off go generate ./...) || exit 1; done
 	@$(MANIFESTS) .
 	@$(APIREFERENCE) .
+	@$(call run,./test/cmd/argocd) .
 	@$(call run,./test/cmd/pictures) .
 
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module

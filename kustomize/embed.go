@@ -8,5 +8,5 @@ import "embed"
 
 // Files are the kustomizations below this folder.
 //
-//go:embed argocd base components overlays
+//go:embed argocd/*.yaml base components overlays
 var Files embed.FS

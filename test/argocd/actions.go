@@ -12,11 +12,14 @@ import (
 type Actions struct {
 	// Discovery is the script that tells which actions there are, and which of them are disabled.
 	Discovery string `json:"discovery.lua"`
-	// Definitions are the actions: scripts that change the object.
-	Definitions []struct {
-		Name   string `json:"name"`
-		Script string `json:"action.lua"`
-	} `json:"definitions"`
+	// Definitions are the actions.
+	Definitions []Action `json:"definitions"`
+}
+
+// Action is a script that changes the object.
+type Action struct {
+	Name   string `json:"name"`
+	Script string `json:"action.lua"`
 }
 
 // AllActions returns the shipped actions by group and kind.

@@ -1,70 +1,71 @@
 package argocd_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/test/argocd"
 )
 
-// decoded returns an object as Argo CD reads it.
-func decoded(t *testing.T, text string) map[string]any {
+// restarted is the annotation of a restart. Its value is a time.
+const restarted = "kubectl.kubernetes.io/restartedAt"
+
+// The tests that Argo CD's repository runs for each folder.
+func TestActions(t *testing.T) {
+	kinds := 0
+	for _, c := range customizations(t) {
+		if c.Actions == nil {
+			continue
+		}
+		kinds++
+		var all argocd.ActionTests
+		require.NoError(t, c.Decode("actions/action_test.yaml", &all))
+		for _, test := range all.DiscoveryTests {
+			t.Run(c.Kind.Kind+" discovery "+test.InputPath, func(t *testing.T) {
+				want := map[string]bool{}
+				for _, action := range test.Result {
+					want[action.Name] = !action.Disabled
+				}
+				enabled, err := c.Actions.Enabled(input(t, c, test.InputPath))
+				require.NoError(t, err)
+				assert.Equal(t, want, enabled)
+			})
+		}
+		tested := map[string]bool{}
+		for _, test := range all.ActionTests {
+			tested[test.Action] = true
+			t.Run(c.Kind.Kind+" "+test.Action+" "+test.InputPath, func(t *testing.T) {
+				after, err := c.Actions.Do(test.Action, input(t, c, test.InputPath))
+				require.NoError(t, err)
+				want := input(t, c, test.ExpectedOutputPath)
+				assert.Equal(t, withoutTime(t, want), withoutTime(t, after))
+			})
+		}
+		assert.Len(t, tested, len(c.Actions.Definitions), "each action has a test")
+	}
+	assert.Equal(t, 3, kinds)
+}
+
+// input returns an object of a test of actions, which has the fields of its version.
+func input(t *testing.T, c argocd.Customization, name string) map[string]any {
 	t.Helper()
-	var object map[string]any
-	require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+	object := decoded(t, c, "actions/"+name)
+	_, version, _ := strings.Cut(object["apiVersion"].(string), "/")
+	require.NoError(t, exists(c.Kind.Kind, version, object))
 	return object
 }
 
-func TestActions(t *testing.T) {
-	all, err := argocd.AllActions()
-	require.NoError(t, err)
-	const spec = "spec: {replicas: 3, template: {spec: {containers: [{name: main}]}}"
-	for name, tt := range map[string]struct {
-		kind, version, strategy string
-		enabled                 []string
-		action, want            string
-	}{
-		"a CloneSet is paused":                {"CloneSet", "v1beta1", "", []string{"pause", "restart"}, "pause", ", updateStrategy: {rollingUpdate: {paused: true}}}"},
-		"a CloneSet of v1alpha1 is paused":    {"CloneSet", "v1alpha1", ", updateStrategy: {partition: 1}", []string{"pause", "restart"}, "pause", ", updateStrategy: {partition: 1, paused: true}}"},
-		"a StatefulSet of v1alpha1 is paused": {"StatefulSet", "v1alpha1", "", []string{"pause", "restart"}, "pause", ", updateStrategy: {rollingUpdate: {paused: true}}}"},
-		"a DaemonSet goes on":                 {"DaemonSet", "v1beta1", ", updateStrategy: {rollingUpdate: {paused: true, partition: 1}}", []string{"resume"}, "resume", ", updateStrategy: {rollingUpdate: {partition: 1}}}"},
-		"a CloneSet of v1alpha1 goes on":      {"CloneSet", "v1alpha1", ", updateStrategy: {paused: true, partition: 1}", []string{"resume"}, "resume", ", updateStrategy: {partition: 1}}"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			actions := all[schema.GroupKind{Group: "apps.kruise.io", Kind: tt.kind}]
-			head := "apiVersion: apps.kruise.io/" + tt.version + "\nkind: " + tt.kind + "\n" + spec
-			object := decoded(t, head+tt.strategy+"}")
-
-			enabled, err := actions.Enabled(object)
-			require.NoError(t, err)
-			var names []string
-			for _, name := range []string{"pause", "restart", "resume"} {
-				if enabled[name] {
-					names = append(names, name)
-				}
-			}
-			assert.Equal(t, tt.enabled, names)
-			after, err := actions.Do(tt.action, object)
-			require.NoError(t, err)
-			assert.Equal(t, decoded(t, head+tt.want), after)
-		})
+// withoutTime returns the object with a word in place of the time of its restart.
+func withoutTime(t *testing.T, object map[string]any) map[string]any {
+	t.Helper()
+	template := object["spec"].(map[string]any)["template"].(map[string]any)
+	annotations, _ := template["metadata"].(map[string]any)["annotations"].(map[string]any)
+	if at, is := annotations[restarted].(string); is {
+		assert.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, at)
+		annotations[restarted] = "then"
 	}
-}
-
-func TestARestartIsAnAnnotation(t *testing.T) {
-	all, err := argocd.AllActions()
-	require.NoError(t, err)
-	require.Len(t, all, 3)
-	for kind, actions := range all {
-		after, err := actions.Do("restart", decoded(t, "kind: "+kind.Kind+"\nspec: {template: {spec: {containers: [{name: main}]}}}"))
-		require.NoError(t, err)
-		template := after["spec"].(map[string]any)["template"].(map[string]any)
-		annotations := template["metadata"].(map[string]any)["annotations"].(map[string]any)
-		assert.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, annotations["kubectl.kubernetes.io/restartedAt"])
-		assert.Contains(t, template, "spec")
-	}
+	return object
 }

@@ -22,9 +22,9 @@ const (
 // Health is what Argo CD shows of an object.
 type Health struct {
 	// Status is Healthy, Progressing, Degraded or Suspended.
-	Status string
+	Status string `json:"status"`
 	// Message is the reason.
-	Message string
+	Message string `json:"message"`
 }
 
 // Checks returns the shipped health checks by group and kind.
