@@ -23,6 +23,19 @@ const Namespace = "flotilla-system"
 // Registry is where a release has pushed its images; empty in a build that is none.
 var Registry string //nolint:gochecknoglobals // the linker sets it
 
+// Digests are the digests of the images in Registry, as NAME=DIGEST with commas between; empty in a build that is no release.
+var Digests string //nolint:gochecknoglobals // the linker sets it
+
+// DigestOf returns the digest of an image in Registry, such as "flotilla/cloneset-manager"; empty in a build that is no release.
+func DigestOf(image string) string {
+	for pin := range strings.SplitSeq(Digests, ",") {
+		if name, digest, _ := strings.Cut(pin, "="); name == image {
+			return digest
+		}
+	}
+	return ""
+}
+
 // Feature is an operator that can be installed by itself.
 type Feature struct {
 	// Name is the folder of its module.

@@ -37,8 +37,8 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 			"app.kubernetes.io/version":    settings.label(feature),
 		}}},
 	}
-	tag, digest := settings.tag(feature)
 	for _, name := range feature.Images {
+		tag, digest := settings.reference(feature, name)
 		kustomization.Images = append(kustomization.Images, types.Image{
 			Name: name, NewName: settings.image(name), NewTag: tag, Digest: digest,
 		})

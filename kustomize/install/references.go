@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -56,6 +57,19 @@ func (s Settings) tag(feature catalog.Feature) (tag, digest string) {
 	}
 	return tag, digest
 }
+
+// reference returns the tag and the digest of an image. The digest of the release is known for its own registry and version; another
+// registry may have an image for fewer platforms, which has another digest.
+func (s Settings) reference(feature catalog.Feature, image string) (tag, digest string) {
+	tag, digest = s.tag(feature)
+	if _, chosen := s.Versions[feature.Name]; !chosen && s.registry() == catalog.Registry {
+		digest = catalog.DigestOf(image)
+	}
+	return tag, digest
+}
+
+// registry returns the registry of the images; empty if none is known.
+func (s Settings) registry() string { return cmp.Or(s.Registry, catalog.Registry) }
 
 // label returns the version of a feature as the value of a label: the tag without the parts that a label may not have, or
 // the version of the manifests.

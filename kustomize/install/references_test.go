@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,27 @@ func TestImagesAreNamedAsAskedFor(t *testing.T) {
 				label := o.GetLabels()["app.kubernetes.io/version"]
 				assert.Equal(t, strings.ReplaceAll(c.label, "VERSION", version), label)
 				assert.Empty(t, validation.IsValidLabelValue(label))
+			}
+		})
+	}
+}
+
+// A release knows the digests of its own images in its own registry. A mirror may lack platforms, and another version is another image.
+func TestAReleasePinsItsImages(t *testing.T) {
+	other := strings.Replace(digest, "0", "f", 1)
+	catalog.Digests = "flotilla/daemon-agent=" + other + ",flotilla/daemon-manager=" + digest
+	t.Cleanup(func() { catalog.Digests = "" })
+	version := selected(t, "daemon")[0].Version
+	for want, choices := range map[string]install.Choices{
+		"release.example/flotilla/daemon-%s:" + version + "@%s": {},
+		"mirror.example/flotilla/daemon-%s:" + version:          {Registry: "mirror.example"},
+		"release.example/flotilla/daemon-%s:v0.1.9":             {Versions: []string{"v0.1.9"}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			objects := rendered(t, "daemon", choices)
+			for kind, image := range map[string][]any{"Deployment": {"manager", digest}, "DaemonSet": {"agent", other}} {
+				container := podOf(t, objects, kind)["containers"].([]any)[0].(map[string]any)
+				assert.Equal(t, fmt.Sprintf(want, image[:strings.Count(want, "%")]...), container["image"])
 			}
 		})
 	}

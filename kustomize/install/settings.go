@@ -1,7 +1,6 @@
 package install
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -241,7 +240,7 @@ func Everything(feature catalog.Feature) Settings {
 
 // image returns where an image of the manifests is pulled from.
 func (s Settings) image(name string) string {
-	registry := cmp.Or(s.Registry, catalog.Registry)
+	registry := s.registry()
 	if registry == "" {
 		return name
 	}
@@ -251,7 +250,7 @@ func (s Settings) image(name string) string {
 // FromSomewhere refuses settings by which nodes would pull images that are not of this project: a build that is no release
 // knows no registry.
 func (s Settings) FromSomewhere() error {
-	if cmp.Or(s.Registry, catalog.Registry) == "" {
+	if s.registry() == "" {
 		return cli.MisuseErrorf("this command was built from source and has no default registry: add --registry REGISTRY; the images are REGISTRY/flotilla/FEATURE-manager")
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,34 +34,50 @@ type Options struct {
 	Date     time.Time
 }
 
-// Build writes what users get of the releases: for each feature the images (an OCI layout in images), one file that installs
-// it (install-FEATURE.yaml) and an SBOM of each binary (sbom); the command as a plugin of kubectl, with its krew manifest
-// (plugin); for each module its changes (notes); and the checksums of all (SHA256SUMS).
+// Build writes the files of the releases. Each release has a folder MODULE-VERSION, whose files are downloaded as they are, with
+// their checksums (SHA256SUMS): of a feature one file that installs it (install-FEATURE.yaml), of the command one file that installs
+// all features (install-all.yaml) and archives of the command with their krew manifest (flotilla.yaml), of each binary an SBOM.
+// Folder images has the images as an OCI layout, with a list of their SBOMs (sboms), and folder notes the changes of each module.
 func Build(ctx context.Context, o Options, releases []Release) error {
 	if _, err := os.Stat(o.Output); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build the release: folder %s exists", o.Output)
 	}
-	for _, folder := range []string{"images", "sbom", "notes"} {
+	for _, folder := range []string{"images", "notes"} {
 		if err := os.MkdirAll(filepath.Join(o.Output, folder), 0o755); err != nil { //nolint:gosec // for everybody
 			return fmt.Errorf("build the release: %w", err)
 		}
 	}
+	var built []images.Image
 	for _, r := range releases {
 		if err := o.notes(r); err != nil {
 			return fmt.Errorf("write the notes of %s: %w", r.Tag(), err)
 		}
-		build := o.feature
-		if has(o.Root, r.Module, "cmd", "flotilla", "main.go") {
-			build = o.plugin
-		} else if !has(o.Root, r.Module, "cmd", "manager", "main.go") {
+		if !has(o.Root, r.Module, "cmd", "manager", "main.go") {
 			continue
 		}
-		if err := build(ctx, r); err != nil {
+		images, err := o.feature(ctx, r)
+		if err != nil {
+			return fmt.Errorf("build %s: %w", r.Tag(), err)
+		}
+		built = append(built, images...)
+	}
+	// The command knows the digests of the images.
+	for _, r := range releases {
+		if !has(o.Root, r.Module, "cmd", "flotilla", "main.go") {
+			continue
+		}
+		if err := o.command(ctx, r, built); err != nil {
 			return fmt.Errorf("build %s: %w", r.Tag(), err)
 		}
 	}
-	return checksums(o.Output)
+	return o.checksums(releases)
 }
+
+// folderOf returns the name of the folder of a release: its tag without a slash.
+func folderOf(r Release) string { return strings.ReplaceAll(r.Tag(), "/", "-") }
+
+// assets returns the folder of the files that users download of a release.
+func (o Options) assets(r Release) string { return filepath.Join(o.Output, folderOf(r)) }
 
 func has(parts ...string) bool {
 	_, err := os.Stat(filepath.Join(parts...))
@@ -77,11 +92,14 @@ func (o Options) notes(r Release) error {
 	}
 	_, _, released := split(string(text))
 	section, _, _ := strings.Cut(released, "\n## ")
-	name := strings.ReplaceAll(r.Tag(), "/", "-") + ".md"
-	return os.WriteFile(filepath.Join(o.Output, "notes", name), []byte(section), 0o644) //nolint:gosec // for everybody
+	return os.WriteFile(filepath.Join(o.Output, "notes", folderOf(r)+".md"), []byte(section), 0o644) //nolint:gosec // for everybody
 }
 
-func (o Options) feature(ctx context.Context, r Release) error {
+// feature builds the images of a feature, its install file and the SBOMs of its binaries.
+func (o Options) feature(ctx context.Context, r Release) ([]images.Image, error) {
+	if err := os.MkdirAll(o.assets(r), 0o755); err != nil { //nolint:gosec // for everybody
+		return nil, err
+	}
 	target := images.Options{
 		Root: o.Root, Output: filepath.Join(o.Output, "images"), Platforms: o.Platforms, Only: []string{r.Module},
 		Version: r.To, Revision: o.Revision, Binaries: filepath.Join(o.Root, "bin", "images"),
@@ -94,19 +112,18 @@ func (o Options) feature(ctx context.Context, r Release) error {
 	}
 	built, err := images.Managers(ctx, target)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, image := range built {
-		name, _, _ := strings.Cut(path.Base(image.Reference), ":")
+		name := repositoryOf(image)
 		for _, platform := range target.Platforms {
 			platform = strings.ReplaceAll(platform, "/", "_")
-			file := filepath.Join(o.Output, "sbom", name+"-"+r.To+"-"+platform+".spdx.json")
-			if err := writeSBOM(filepath.Join(target.Binaries, platform, name), name, r.To, file, o.Date); err != nil {
-				return err
+			if err := o.sbom(r, filepath.Join(target.Binaries, platform, name), name, platform); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return o.install(r, built)
+	return built, errors.Join(o.install(r, built), o.listSBOMs(r, built, target.Platforms))
 }
 
 func (o Options) install(r Release, built []images.Image) error {
@@ -115,25 +132,31 @@ func (o Options) install(r Release, built []images.Image) error {
 		return err
 	}
 	text := append([]byte("# Flotilla "+r.Tag()+": kubectl apply --server-side -f install-"+r.Module+".yaml\n"), manifests...)
-	return os.WriteFile(filepath.Join(o.Output, "install-"+r.Module+".yaml"), text, 0o644) //nolint:gosec // for everybody
+	return os.WriteFile(filepath.Join(o.assets(r), "install-"+r.Module+".yaml"), text, 0o644) //nolint:gosec // for everybody
 }
 
-// checksums writes SHA256SUMS, as sha256sum --check reads it.
-func checksums(folder string) error {
-	var sums bytes.Buffer
-	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(filepath.Join(folder, name))
+// checksums writes SHA256SUMS beside the files of each release, as sha256sum --check reads it.
+func (o Options) checksums(releases []Release) error {
+	for _, r := range releases {
+		files, err := filepath.Glob(filepath.Join(o.assets(r), "*"))
 		if err != nil {
-			return err
+			return fmt.Errorf("compute the checksums of %s: %w", r.Tag(), err)
 		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), name)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("compute the checksums: %w", err)
+		if len(files) == 0 { // a library has none
+			continue
+		}
+		var sums bytes.Buffer
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("compute the checksums of %s: %w", r.Tag(), err)
+			}
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), filepath.Base(file))
+		}
+		err = os.WriteFile(filepath.Join(o.assets(r), "SHA256SUMS"), sums.Bytes(), 0o644) //nolint:gosec // for everybody
+		if err != nil {
+			return fmt.Errorf("write the checksums of %s: %w", r.Tag(), err)
+		}
 	}
-	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), sums.Bytes(), 0o644) //nolint:gosec // for everybody
+	return nil
 }
