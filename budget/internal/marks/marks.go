@@ -38,13 +38,9 @@ func ofPod(pod *corev1.Pod, budgets []*v1beta1.PodUnavailableBudget, known actio
 	for i := range patches {
 		patches[i].AnyVersion = true // no other client writes marks
 	}
-	return with(p, action.Action{Verb: action.PatchMetadata, Object: pod, Patches: patches, Reason: "Mark"})
-}
-
-// with adds an action that changes something, unless it has to wait because it was refused.
-func with(p action.Plan, a action.Action) action.Plan {
-	if len(a.Patches) > 0 && !p.Defers(&a) {
-		p.Add(action.Step{Name: "mark", Actions: []action.Action{a}})
+	if len(patches) > 0 {
+		mark := action.Action{Verb: action.PatchMetadata, Object: pod, Patches: patches, Reason: "Mark"}
+		p.Add(action.Step{Name: "mark", Actions: []action.Action{mark}})
 	}
-	return p
+	return action.Admit(p)
 }

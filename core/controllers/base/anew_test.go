@@ -21,6 +21,7 @@ func (w *world) creation(uid types.UID) Pass {
 	p := Pass{Object: owner, Plan: action.Plan{Now: w.clock.Now(), Refusals: w.controller.KnownRefusals(owner, nil, 0, w.clock.Now())}}
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "child"}}
 	p.Plan.Add(action.Step{Name: "create", Actions: []action.Action{{Verb: action.Create, Object: child, Reason: "ScaleOut"}}})
+	p.Plan = action.Admit(p.Plan)
 	return p
 }
 

@@ -27,7 +27,7 @@ const goOn = time.Millisecond
 type Pass struct {
 	// Object is the object as it was read.
 	Object client.Object
-	// Plan has the actions to execute.
+	// Plan has the actions to execute. If it is not admitted yet, Run admits it.
 	Plan action.Plan
 	// Err is why the spec cannot be followed. The pass is not repeated for it, because only an edit helps.
 	Err error
@@ -98,6 +98,7 @@ func (c *Controller) Handle(
 // Run carries out the pass: it executes the plan, then writes the status and sends events. The result shows when to look at
 // the object again if no event arrives earlier.
 func (c *Controller) Run(ctx context.Context, p Pass) (ctrl.Result, error) {
+	p.Plan = action.Admit(p.Plan)
 	done := c.do(ctx, &p)
 	if ctx.Err() != nil {
 		c.recordEvents(&p, &done, false)

@@ -54,8 +54,6 @@ func (l Label) keep(ns *corev1.Namespace, hasObjects bool, grace time.Duration, 
 		change.Body = l.metadata(nil, nil)
 	}
 	mark := action.Action{Verb: action.PatchMetadata, Object: ns, Reason: "Mark", Patches: []action.Patch{change}}
-	if !p.Defers(&mark) {
-		p.Add(action.Step{Name: "mark", Actions: []action.Action{mark}})
-	}
-	return p
+	p.Add(action.Step{Name: "mark", Actions: []action.Action{mark}})
+	return action.Admit(p)
 }

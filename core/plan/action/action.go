@@ -21,10 +21,10 @@ type Object interface {
 // Verb is the kind of write of an action. The set is closed.
 type Verb string
 
-// The verbs. All but Create, Delete and Wait are patches and differ only in their purpose.
+// The verbs. All but Create and Delete are patches and differ only in their purpose.
 const (
-	Create        Verb = "Create"        // make Object, after the objects in First
-	Delete        Verb = "Delete"        // delete Object, then the objects in Then
+	Create        Verb = "Create"        // make Object, after its Prerequisites
+	Delete        Verb = "Delete"        // delete Object, then its Dependents
 	Adopt         Verb = "Adopt"         // take ownership of Object
 	Release       Verb = "Release"       // give up ownership of Object
 	PatchMetadata Verb = "PatchMetadata" // change labels, annotations, finalizers
@@ -77,6 +77,11 @@ type Action struct {
 	RefusedBefore bool
 	// DryRunAll extends DryRun to the first patch.
 	DryRunAll bool
+	// Held is true if the action is not to be tried, since its rule has given its place to others: Admit leaves it out, and
+	// explains it if it was refused. Nothing builds on it.
+	Held bool
+
+	waitsBefore int // how many waits the plan had when it was put into its step, plus one; 0 for those of the step
 }
 
 // DryRunPatches returns the patches that are sent as dry runs first.
@@ -130,6 +135,8 @@ type Event struct {
 type Step struct {
 	// Name is the purpose of the step, such as "scale up".
 	Name string
+	// First is true if the step runs before the others and builds on none of them: their refusals do not delay it.
+	First bool
 	// Actions are in order of preference: where not all can be tried, the first ones are.
 	Actions []Action
 	// SlowStart begins with one action under way, allows one more with each success, and stops after a failure.
@@ -140,6 +147,8 @@ type Step struct {
 	Optional bool
 	// More is true if more such actions are wanted than the step has: the next pass continues with them at once.
 	More bool
+
+	waitsBefore int // how many waits the plan had when the step was added
 }
 
 // MaxCreates is how many creates a step has at most: more than a pass has time for, so that a plan for thousands of
@@ -173,7 +182,8 @@ type Notice struct {
 	WithStatus bool
 }
 
-// Plan lists the writes that one pass over one object wants.
+// Plan lists the writes that one pass over one object wants. Rules add to it, and ask what of it may be tried; that
+// question changes nothing. Admit then makes of it the plan that is executed.
 type Plan struct {
 	// Steps run in order; a step with a failure ends the plan.
 	Steps []Step
@@ -190,29 +200,46 @@ type Plan struct {
 	// RefusedVerbs are the verbs of refused actions in the workload's status, perhaps refused to an earlier process: such
 	// actions are sent as dry runs first. They are given.
 	RefusedVerbs []Verb
-	// Deferred are the actions that wait because of Refusals.
+	// Deferred are the actions that Admit has left out because of Refusals.
 	Deferred []DeferredAction
 
-	probes  map[Purpose]string // targets of the tried actions of a purpose that is refused as a whole
-	blocked bool               // nothing can follow the deferred actions
-	skipped int                // steps that were left out for that
+	admitted bool
 }
 
-// Add appends a step, without the actions that wait because of refusals, unless no actions are left.
+// Add appends a step, unless it has no actions.
 func (p *Plan) Add(s Step) {
-	if s = p.withoutDeferred(s); len(s.Actions) > 0 {
-		p.Steps = append(p.Steps, s)
+	if len(s.Actions) == 0 {
+		return
 	}
+	if len(p.Refusals) > 0 {
+		s.waitsBefore = len(p.Waits)
+	}
+	p.Steps = append(p.Steps, s)
 }
 
-// AddFirst puts a step before the others. It builds on none of them: their refusals do not delay it.
+// AddFirst adds a step that runs before the others and builds on none of them.
 func (p *Plan) AddFirst(s Step) {
-	cut := p.blocked
-	p.blocked = false
-	if s = p.withoutDeferred(s); len(s.Actions) > 0 {
-		p.Steps = slices.Insert(p.Steps, 0, s)
+	s.First = true
+	p.Add(s)
+}
+
+// Put appends an action to a step that is to be added later. If the action was refused before, the reason stands among
+// the waits where it was put.
+func (p *Plan) Put(s *Step, a Action) {
+	if len(p.Refusals) > 0 {
+		a.waitsBefore = len(p.Waits) + 1
 	}
-	p.blocked = cut
+	s.Actions = append(s.Actions, a)
+}
+
+// Hold puts an action into a step that is to be added later, only to have it explained if it was refused: it is not
+// tried, since it has given its place to others, or its turn has not come.
+func (p *Plan) Hold(s *Step, a Action) {
+	if len(p.Refusals) == 0 {
+		return
+	}
+	a.Held = true
+	p.Put(s, a)
 }
 
 // Wait appends a reason for waiting.
@@ -226,12 +253,6 @@ func (p *Plan) RequeueWithin(d time.Duration) {
 		p.RequeueAfter = d
 	}
 }
-
-// WantedSteps is the number of steps with those that were left out because nothing can follow the deferred actions.
-func (p *Plan) WantedSteps() int { return len(p.Steps) + p.skipped }
-
-// Empty reports whether the plan writes nothing.
-func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
 
 // Count is the number of actions with the verb, over all steps.
 func (p *Plan) Count(v Verb) int {

@@ -123,7 +123,7 @@ func (r Refusals) ByBudget(pod *corev1.Pod) bool {
 func Report(o Object, known Refusals, now time.Time) Plan {
 	p := Plan{Refusals: known, Now: now}
 	p.Add(Step{Name: "status", Actions: []Action{{Verb: PatchStatus, Object: o, Reason: "Status"}}})
-	return p
+	return Admit(p)
 }
 
 // WasRefused reports whether this very action was refused before, at any version of its object.
@@ -150,33 +150,52 @@ func (p *Plan) Pause(a *Action) time.Duration {
 	return max(left, 0)
 }
 
-// YieldsPlace reports whether the action is refused, so that others may have its place in this pass.
-func (p *Plan) YieldsPlace(a *Action) bool { return p.Defers(a) && !p.Transient(a) }
-
-// Defers reports whether the action must wait because it was refused, or because another one of its purpose was and is
-// being tried. The plan then has the wait and must not count on the action.
-func (p *Plan) Defers(a *Action) bool {
-	left, explained := p.pause(a)
-	if explained { // also while it is tried: a status must not change with each try
-		p.explain(a)
-	}
-	if left > 0 {
-		p.RequeueWithin(left)
-		return true
-	}
-	purpose, target := a.Purpose(), a.Target()
-	if !p.Refusals[purpose].Probing {
+// MayTry reports whether the action may be tried in this pass: no pause after a refusal is left, and no other action of
+// its purpose is the probe. Building is the step that it is for, and that is to be added to the plan; nil for none. The
+// question changes nothing.
+func (p *Plan) MayTry(a *Action, building *Step) bool {
+	if left, _ := p.pause(a); left > 0 {
 		return false
 	}
-	if probe, taken := p.probes[purpose]; taken && probe != target {
-		p.RequeueWithin(time.Second)
+	purpose := a.Purpose()
+	if !p.Refusals[purpose].Probing {
 		return true
 	}
-	if p.probes == nil {
-		p.probes = map[Purpose]string{}
+	probe := p.probe(purpose, building)
+	return probe == nil || probe.Target() == a.Target()
+}
+
+// YieldsPlace reports whether the action is refused, so that others may have its place in this pass. The question changes
+// nothing: a rule holds the action then.
+func (p *Plan) YieldsPlace(a *Action, building *Step) bool {
+	return !p.MayTry(a, building) && !p.Transient(a)
+}
+
+// probe is the first action of a refused purpose that the plan, or the step that is to be added to it, tries; nil for
+// none.
+func (p *Plan) probe(purpose Purpose, building *Step) *Action {
+	for i := range p.Steps {
+		if a := p.probeIn(&p.Steps[i], purpose); a != nil {
+			return a
+		}
 	}
-	p.probes[purpose] = target
-	return false
+	if building == nil {
+		return nil
+	}
+	return p.probeIn(building, purpose)
+}
+
+func (p *Plan) probeIn(s *Step, purpose Purpose) *Action {
+	for i := range s.Actions {
+		a := &s.Actions[i]
+		if a.Held || a.Verb != purpose.Verb || a.Reason != purpose.Reason || kindOf(a.Object) != purpose.Kind {
+			continue
+		}
+		if left, _ := p.pause(a); left <= 0 {
+			return a
+		}
+	}
+	return nil
 }
 
 // pause is the time before the action may be tried, and whether users are to know why it is not done.
@@ -195,93 +214,6 @@ func (p *Plan) pause(a *Action) (left time.Duration, explained bool) {
 	return left, left > 0 || known.Probing || refused
 }
 
-// explain adds the reason why the action waits, or has waited until now. All actions of its purpose get the same
-// reason.
-func (p *Plan) explain(a *Action) {
-	known := p.Refusals[a.Purpose()]
-	w := Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: known.Message}
-	if a.GeneratedName {
-		w.Object = ""
-	}
-	transient := known.Message == ""
-	switch {
-	case known.ByBudget:
-		w.Reason = WaitBudget
-	case known.Told.NodeTooSmall:
-		w.Reason = WaitNodeTooSmall
-	}
-	switch {
-	case transient && !known.Probing && !known.Targets[a.Target()].Transient: // nothing to report
-		return
-	case transient && a.Verb == Create:
-		w.Reason, w.Message = WaitConflict, "the server reports a conflict"
-	case transient:
-		w.Reason, w.Message = WaitConflict, "another client has changed it"
-	}
-	if slices.Contains(p.Waits, w) {
-		return
-	}
-	p.Waits = append(p.Waits, w)
-	if !transient {
-		p.Deferred = append(p.Deferred, DeferredAction{a.Verb, known.Told})
-	}
-}
-
-// withoutDeferred drops the actions of a step that wait for refusals. It sends actions as dry runs first if their
-// purpose was refused, or if such a write to their object was refused for another purpose. If an action on an object
-// other than a pod waits, later steps wait, too: they may build on it. Only deletions are an exception, as nothing
-// builds on a deleted object.
-func (p *Plan) withoutDeferred(s Step) Step {
-	if p.blocked {
-		p.explainAll(s)
-		p.skipped += min(len(s.Actions), 1)
-		return Step{}
-	}
-	if len(p.Refusals) == 0 && len(p.RefusedVerbs) == 0 {
-		return s
-	}
-	kept := make([]Action, 0, len(s.Actions))
-	for i := range s.Actions {
-		a := s.Actions[i]
-		if p.Defers(&a) {
-			_, isPod := a.Object.(*corev1.Pod)
-			p.blocked = p.blocked || !isPod && a.Verb != Delete
-			continue
-		}
-		known, refused := p.Refusals[a.Purpose()]
-		a.RefusedBefore, a.DryRunAll = p.WasRefused(&a), p.doubtful(&a)
-		a.DryRun = a.DryRun || refused && !known.OnlyByBudget || a.DryRunAll || p.refusedOtherwise(&a) || slices.Contains(p.RefusedVerbs, a.Verb)
-		kept = append(kept, a)
-	}
-	s.Actions = kept
-	return s
-}
-
-// refusedOtherwise reports whether such a write to the object was refused for another purpose: one that takes a pod out of
-// service would be, too, once the pod has left.
-func (p *Plan) refusedOtherwise(a *Action) bool {
-	mine := a.Purpose()
-	for other, known := range p.Refusals {
-		r, refused := known.Targets[a.Target()]
-		if refused && !r.Transient && !r.ByBudget && other.Verb == mine.Verb && other.Kind == mine.Kind {
-			return true
-		}
-	}
-	return false
-}
-
-// doubtful reports whether the first write of the action may be done without an answer: the last answer for its
-// purpose is missing, or other writes are to follow and one to the same object was not answered, for whatever purpose.
-func (p *Plan) doubtful(a *Action) bool {
-	purpose, target := a.Purpose(), a.Target()
-	for other, known := range p.Refusals {
-		if (other == purpose || len(a.Patches)+len(a.LaterPatches) > 1) && known.Targets[target].MayHaveSucceeded {
-			return true
-		}
-	}
-	return false
-}
-
 // DeferUnreached adds refused actions to Deferred that the status shows already and that a plan that ends early has not
 // reached, so that the status is the same in each pass. A refused action that the status does not show may be no longer
 // wanted: a plan that came so far would know.
@@ -290,15 +222,6 @@ func (p *Plan) DeferUnreached(told func(message string) bool) {
 		h := DeferredAction{purpose.Verb, known.Told}
 		if known.StillWanted && known.Message != "" && told(known.Message) && !slices.Contains(p.Deferred, h) {
 			p.Deferred = append(p.Deferred, h)
-		}
-	}
-}
-
-// explainAll adds the reasons why refused actions wait, though the step is not tried for another reason.
-func (p *Plan) explainAll(s Step) {
-	for i := range s.Actions {
-		if _, explained := p.pause(&s.Actions[i]); explained {
-			p.explain(&s.Actions[i])
 		}
 	}
 }

@@ -21,6 +21,7 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 
 	p := Plan{Now: now, Refusals: refused(patch)}
 	p.Add(Step{Name: "update", Actions: []Action{patch, patchOther}})
+	p = Admit(p)
 	assert.Equal(t, "update:\n  UpdateInPlace pod b\nwait: Refused a: no\nwake after 1m0s\n", p.String(), "others go on")
 	assert.True(t, p.Steps[0].Actions[0].DryRun, "but are rehearsed")
 	assert.Equal(t, []DeferredAction{{UpdateInPlace, Told{Message: "no"}}}, p.Deferred)
@@ -28,9 +29,10 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p = Plan{Now: now, Refusals: refused(on(claim, PatchMetadata))}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
-	assert.Empty(t, p.Steps, "what comes after may build on it")
+	assert.True(t, p.Empty(), "what comes after may build on it")
 	p.AddFirst(Step{Name: "refresh", Actions: []Action{patch}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	p = Admit(p)
 	assert.Equal(t, "refresh:\n  UpdateInPlace pod a\nwait: Refused c: no\nwake after 1m0s\n", p.String(), "but for what builds on nothing")
 
 	both := refused(on(claim, PatchMetadata))
@@ -38,25 +40,30 @@ func TestHeldActionsLeaveThePlan(t *testing.T) {
 	p = Plan{Now: now, Refusals: both}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, PatchMetadata)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	p = Admit(p)
 	assert.Len(t, p.Deferred, 2, "what comes after is still refused, too")
 
 	p = Plan{Now: now, Refusals: refused(on(claim, Delete))}
 	p.Add(Step{Name: "claims", Actions: []Action{on(claim, Delete)}})
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	p = Admit(p)
 	assert.Len(t, p.Steps, 1, "nothing builds on a deletion")
 
 	p = Plan{Now: now, Refusals: Refusals{patch.Purpose(): {Probing: true, OnlyByBudget: true, Told: Told{Message: "full", ByBudget: true}}}}
 	p.Add(Step{Name: "update", Actions: []Action{patch, patchOther}})
+	p = Admit(p)
 	assert.Equal(t, "update:\n  UpdateInPlace pod a\nwait: BlockedByBudget a: full\nwait: BlockedByBudget b: full\nwake after 1s\n", p.String(), "one asks a budget for all")
 	assert.False(t, p.Steps[0].Actions[0].DryRun, "with the write itself")
 
 	p = Plan{Now: now, Refusals: Refusals{patch.Purpose(): {Probing: true, Told: Told{Message: "too much", NodeTooSmall: true}}}}
 	p.Add(Step{Name: "update", Actions: []Action{patch}})
+	p = Admit(p)
 	assert.Equal(t, "update:\n  UpdateInPlace pod a\nwait: NodeTooSmall a: too much\n", p.String())
 	assert.Equal(t, Failures{UpdateError: "too much", NodeTooSmall: true}, Failures{}.WithDeferred(p.Deferred))
 
 	p = Plan{Now: now, RefusedVerbs: []Verb{UpdateInPlace}}
 	p.Add(Step{Name: "update", Actions: []Action{patch, on(pod, PatchStatus)}})
+	p = Admit(p)
 	assert.True(t, p.Steps[0].Actions[0].DryRun)
 	assert.False(t, p.Steps[0].Actions[1].DryRun)
 }
@@ -78,6 +85,7 @@ func TestWritesAfterOneWithoutAnswerAreRehearsed(t *testing.T) {
 	} {
 		p := Plan{Refusals: known}
 		p.Add(Step{Actions: []Action{c.action}})
+		p = Admit(p)
 		a := p.Steps[0].Actions[0]
 		assert.Equal(t, c.rehearsed > 0, a.DryRun, name)
 		if a.DryRun {
@@ -106,6 +114,7 @@ func TestWritesToAnObjectOfWhichOneWasRefusedAreRehearsed(t *testing.T) {
 	} {
 		p := Plan{Refusals: Refusals{{Verb: UpdateInPlace, Kind: "pod", Reason: "Refresh"}: {Targets: map[string]Refusal{"a": c.refusal}}}}
 		p.Add(Step{Actions: []Action{c.action}})
+		p = Admit(p)
 		assert.Equal(t, c.rehearsed, p.Steps[0].Actions[0].DryRun, name)
 	}
 }

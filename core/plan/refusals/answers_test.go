@@ -18,7 +18,7 @@ func answered(seconds int, a action.Action, next func(try int) refusals.Failure)
 	for s := range seconds {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
-		if !p.Defers(&a) {
+		if p.MayTry(&a, nil) {
 			m.RecordFailure(web, 1, &a, next(len(tried)), now)
 			tried = append(tried, s)
 		}

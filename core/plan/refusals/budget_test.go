@@ -75,6 +75,7 @@ func TestBudgetsAreAskedInTurn(t *testing.T) {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: pods})
+		p = action.Admit(p)
 		for _, step := range p.Steps {
 			for i := range step.Actions {
 				m.RecordFailure(web, 1, &step.Actions[i], refusals.Failure{ByBudget: true}, now)

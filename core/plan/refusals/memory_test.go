@@ -37,6 +37,7 @@ func attempts(seconds int, f refusals.Failure, actions ...action.Action) []int {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: actions})
+		p = action.Admit(p)
 		for _, step := range p.Steps {
 			for i := range step.Actions {
 				m.RecordFailure(web, 1, &step.Actions[i], f, now)
@@ -88,10 +89,12 @@ func TestConflictsOfCreatesAreToldLate(t *testing.T) {
 		_, told := m.RecordFailure(web, 1, &create, refusals.Failure{Conflict: true, Message: "no"}, start.Add(time.Duration(i)*time.Minute))
 		assert.Equal(t, want, told.Message != "")
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
-		p.Defers(&create)
-		assert.Equal(t, want, len(p.Deferred) > 0)
 		other := action.Action{Verb: action.Create, Reason: "ScaleOut", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}}
-		assert.True(t, p.Defers(&other))
+		assert.False(t, p.MayTry(&other, nil))
+		p.Add(action.Step{Actions: []action.Action{create, other}})
+		p = action.Admit(p)
+		assert.Empty(t, p.Steps)
+		assert.Equal(t, want, len(p.Deferred) > 0)
 		assert.Len(t, p.Waits, 2, "whatever waits has a reason")
 	}
 }
@@ -105,8 +108,8 @@ func TestTakenNamesHoldNoOthers(t *testing.T) {
 	for _, f := range []refusals.Failure{{Conflict: true, Isolated: true}, {Isolated: true}} {
 		m.RecordFailure(web, 1, create("web-0"), f, start)
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
-		assert.True(t, p.Defers(create("web-0")))
-		assert.False(t, p.Defers(create("web-1")))
+		assert.False(t, p.MayTry(create("web-0"), nil))
+		assert.True(t, p.MayTry(create("web-1"), nil))
 	}
 }
 
@@ -132,7 +135,7 @@ func TestSuccessFreesOthers(t *testing.T) {
 	}
 	held := func(now time.Time, generation int64, x action.Action) bool {
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: generation})}
-		return p.Defers(&x)
+		return !p.MayTry(&x, nil)
 	}
 	require.True(t, held(at(100), 1, a))
 	require.True(t, held(at(81), 1, update("c", "1")), "what was never tried waits for the like of it")
@@ -153,12 +156,8 @@ func TestSuccessEndsTheTurns(t *testing.T) {
 	now := start.Add(10 * time.Second)
 	held := func() (n int) {
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
-		for i := range pods {
-			if p.Defers(&pods[i]) {
-				n++
-			}
-		}
-		return n
+		p.Add(action.Step{Name: "update", Actions: pods})
+		return len(pods) - p.Tries("update")
 	}
 	require.Equal(t, 3, held())
 	m.RecordSuccess(web, &pods[0])
@@ -177,7 +176,7 @@ func TestANewPurposeOfAPodGoesOnWithThePauses(t *testing.T) {
 	m.RecordFailure(web, 1, &scaleIn, refusals.Failure{}, start)
 	held := func(after time.Duration) bool {
 		p := action.Plan{Now: start.Add(after), Refusals: m.For(web, refusals.Observation{Now: start.Add(after), Generation: 1})}
-		return p.Defers(&scaleIn)
+		return !p.MayTry(&scaleIn, nil)
 	}
 	assert.True(t, held(refusals.MaxPause-time.Second))
 
@@ -212,6 +211,7 @@ func TestWhatWasNeverTriedHasItsTurn(t *testing.T) {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: pods[:1+s/200]}) // the second one is wanted later
+		p = action.Admit(p)
 		for _, step := range p.Steps {
 			for i := range step.Actions {
 				m.RecordFailure(web, 1, &step.Actions[i], refusals.Failure{Late: true}, now)
@@ -241,7 +241,7 @@ func TestSuccessForOnePurposeFreesTheOthers(t *testing.T) {
 	now = now.Add(-time.Minute)
 	held := func(after time.Duration) bool {
 		p := action.Plan{Now: now.Add(after), Refusals: m.For(web, refusals.Observation{Now: now.Add(after), Generation: 1})}
-		return p.Defers(of("Refresh"))
+		return !p.MayTry(of("Refresh"), nil)
 	}
 	require.True(t, held(10*time.Second))
 	m.RecordSuccess(web, of("Update"))
@@ -292,8 +292,8 @@ func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
 	m.RecordFailure(web, 1, &late, refusals.Failure{RetryAfter: time.Minute, Late: true}, start)
 	for available, want := range []bool{true, false} {
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1, Available: func() int { return available }})}
-		assert.Equal(t, want, p.Defers(&early))
-		assert.True(t, p.Defers(&late))
+		assert.Equal(t, want, !p.MayTry(&early, nil))
+		assert.False(t, p.MayTry(&late, nil))
 	}
 }
 
@@ -302,10 +302,13 @@ func TestChangedObjectExcusesConflicts(t *testing.T) {
 	a := update("a", "1")
 	m.RecordFailure(web, 1, &a, refusals.Failure{Conflict: true}, start)
 	p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
-	assert.True(t, p.Defers(&a))
-	assert.Empty(t, p.Deferred, "a conflict at first is no refusal")
+	assert.False(t, p.MayTry(&a, nil))
 	newer := update("a", "2")
-	assert.False(t, p.Defers(&newer))
+	assert.True(t, p.MayTry(&newer, nil))
+	p.Add(action.Step{Actions: []action.Action{a}})
+	p = action.Admit(p)
+	assert.Empty(t, p.Steps)
+	assert.Empty(t, p.Deferred, "a conflict at first is no refusal")
 	m.Forget(web.NamespacedName)
 	assert.Empty(t, m.For(web, refusals.Observation{Now: start}))
 }
@@ -318,7 +321,7 @@ func TestOtherWritersAreNoRefusal(t *testing.T) {
 	for version := range 20 {
 		a := update("a", strconv.Itoa(version))
 		p := action.Plan{Now: start, Refusals: m.For(web, refusals.Observation{Now: start, Generation: 1})}
-		require.False(t, p.Defers(&a), "version %d", version)
+		require.True(t, p.MayTry(&a, nil), "version %d", version)
 		pause, told := m.RecordFailure(web, 1, &a, overtaken, start)
 		assert.Equal(t, time.Second, pause)
 		assert.Empty(t, told)
@@ -339,6 +342,7 @@ func TestOfRefusedPodsTheSameIsSaid(t *testing.T) {
 		now := start.Add(time.Duration(s) * time.Second)
 		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1})}
 		p.Add(action.Step{Actions: slices.Concat(pods[s%3:], pods[:s%3])})
+		p = action.Admit(p)
 		var done action.Failures
 		for _, step := range p.Steps {
 			for i := range step.Actions {

@@ -212,6 +212,7 @@ func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wak
 		wanted += len(step.Actions)
 		p.Add(step)
 	}
+	p = action.Admit(p)
 	wrote, status := o.run(p.Steps, nil)
 	out.add(status)
 	return status.Done == wanted, shorter(p.RequeueAfter, wrote.RetryAfter)

@@ -16,6 +16,8 @@ import (
 type Refreshed struct {
 	// Action is the write that brings the pod on; nil when there is none.
 	Action *action.Action
+	// Held is the write that brings the pod on and waits because it was refused; nil when there is none.
+	Held *action.Action
 	// Updating is true if an update in place is not complete, though the pod may be in service all the while.
 	Updating bool
 }
@@ -46,7 +48,9 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	a := w.refreshing(o, c, progress)
 	if a.Verb == action.UpdateInPlace || staysOut(c) {
 		if back, waits := w.awaits(o, &a); waits {
-			found.Action = back
+			if found.Action = back; back == nil {
+				found.Held = &a
+			}
 			return found
 		}
 	}
@@ -102,7 +106,7 @@ func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.A
 	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > maxWaitOutOfService {
 		back = w.returnToService(o)
 	}
-	return back, back != nil || w.Plan.WasRefused(next) && w.Plan.Defers(next)
+	return back, back != nil || w.Plan.WasRefused(next) && !w.Plan.MayTry(next, nil)
 }
 
 // maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses that to

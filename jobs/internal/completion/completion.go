@@ -67,5 +67,5 @@ func Expire(p *action.Plan, job action.Object, completion *metav1.Time, ttl *int
 // EditedLate reports whether the status is to follow an edit that changes nothing any more: its observed generation
 // shows that the edit was seen. Statuses of OpenKruise have none.
 func EditedLate(p *action.Plan, job action.Object, observed int64) bool {
-	return len(p.Steps) == 0 && observed != 0 && observed != job.GetGeneration()
+	return p.Empty() && observed != 0 && observed != job.GetGeneration()
 }

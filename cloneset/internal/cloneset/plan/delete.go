@@ -16,15 +16,15 @@ func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 }
 
 // deletePod deletes the pod and its claims, or brings it into PreparingDelete while the preDelete
-// hook holds it. Where claims are reused they are given to the pod first and go with it: a crash must
-// not leave them behind for the next pod.
-func (p *pass) deletePod(o *pod, why podupdate.DeleteReason) action.Action {
+// hook holds it: an action for the step. Where claims are reused they are given to the pod first and go with it: a crash
+// must not leave them behind for the next pod.
+func (p *pass) deletePod(step *action.Step, o *pod, why podupdate.DeleteReason) action.Action {
 	o.touched = true
 	if why.Event == nil {
 		why.Event = &action.Event{Succeeded: EventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: EventDeleteFailed}
 	}
 	a := p.updates.Delete(o.State, why)
-	if a.Verb != action.Delete || p.plan.Defers(&a) { // one that stays keeps its claims
+	if a.Verb != action.Delete || !p.plan.MayTry(&a, step) { // one that stays keeps its claims
 		return a
 	}
 	for _, claim := range p.claimsUsedOnlyBy(o.Pod) {

@@ -56,9 +56,7 @@ func limitFailedPods(p *pass) {
 			Reason: "FailedLimit", Message: fmt.Sprintf("more than %d pods have failed", mostFailed),
 			Event: &action.Event{Succeeded: EventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: EventDeleteFailed},
 		})
-		if !p.plan.YieldsPlace(&a) {
-			step.Actions = append(step.Actions, a)
-		}
+		p.plan.Put(&step, a)
 	}
 	p.plan.Add(step)
 }

@@ -74,11 +74,11 @@ func Compute(s Snapshot) Plan {
 	if s.Set.DeletionTimestamp != nil {
 		return p.plan
 	}
+	endsEarly := false
 	for _, r := range rules() {
-		before := p.plan.WantedSteps()
+		before := len(p.plan.Steps)
 		r.apply(p)
-		if r.endsPass && p.plan.WantedSteps() > before {
-			p.plan.DeferUnreached(p.statusSays)
+		if endsEarly = r.endsPass && p.plan.WantsSince(before); endsEarly {
 			break
 		}
 	}
@@ -87,6 +87,10 @@ func Compute(s Snapshot) Plan {
 		p.plan.RequeueWithin(p.pods[i].AvailableIn)
 	}
 	p.plan.RequeueWithin(untilDeadline(s))
+	p.plan.Plan = action.Admit(p.plan.Plan)
+	if endsEarly {
+		p.plan.DeferUnreached(p.statusSays)
+	}
 	warnAboutDeadline(s, &p.plan)
 	return p.plan
 }

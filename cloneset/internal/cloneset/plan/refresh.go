@@ -20,9 +20,12 @@ func refresh(p *pass) {
 		}
 		r := p.updates.Refresh(o.State, o.updated && !back)
 		o.updating = r.Updating
+		if r.Held != nil {
+			p.plan.Hold(&step, *r.Held)
+		}
 		if r.Action != nil {
 			o.touched = true
-			step.Actions = append(step.Actions, *r.Action)
+			p.plan.Put(&step, *r.Action)
 		}
 	}
 	p.plan.AddFirst(step)

@@ -89,7 +89,7 @@ func finishDeletion(p *pass) {
 		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
 			continue
 		}
-		step.Actions = append(step.Actions, p.deletePod(o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has released it"}))
+		step.Actions = append(step.Actions, p.deletePod(&step, o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has released it"}))
 	}
 	p.addWithHandovers(step)
 }
@@ -118,12 +118,13 @@ func deleteSpecified(p *pass) {
 				continue
 			}
 		}
-		a := p.deletePod(o, podupdate.DeleteReason{Reason: "SpecifiedDelete", Message: "it is marked for deletion"})
-		if p.plan.YieldsPlace(&a) {
+		a := p.deletePod(&step, o, podupdate.DeleteReason{Reason: "SpecifiedDelete", Message: "it is marked for deletion"})
+		if p.plan.YieldsPlace(&a, &step) {
+			p.plan.Hold(&step, a)
 			continue
 		}
 		limit -= cost
-		step.Actions = append(step.Actions, a)
+		p.plan.Put(&step, a)
 	}
 	p.addWithHandovers(step)
 }
@@ -175,14 +176,15 @@ func scaleIn(p *pass) {
 			p.plan.Wait(WaitMaxUnavailable, o.Pod.Name, "the surplus pod is deleted as soon as another pod is available (maxUnavailable)")
 			continue
 		}
-		a := p.deletePod(o, podupdate.DeleteReason{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})
-		if p.plan.YieldsPlace(&a) {
+		a := p.deletePod(&step, o, podupdate.DeleteReason{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})
+		if p.plan.YieldsPlace(&a, &step) {
+			p.plan.Hold(&step, a)
 			continue
 		}
 		if o.serving() {
 			limit--
 		}
-		step.Actions = append(step.Actions, a)
+		p.plan.Put(&step, a)
 	}
 	p.addWithHandovers(step)
 }

@@ -90,7 +90,7 @@ func update(p *pass) {
 	}
 	step := action.Step{Name: stepUpdate}
 	step.Actions = append(step.Actions, p.cancelUpdates(rest)...)
-	step.Actions = append(step.Actions, p.move(wanted, target, b.updateBudget)...)
+	p.move(&step, wanted, target, b.updateBudget)
 	p.addWithHandovers(step)
 }
 
@@ -231,11 +231,10 @@ func (p *pass) cancelUpdates(rest []int) []action.Action {
 //
 // Example: maxUnavailable 2, five old pods, none available: two are updated at a time; with a sixth, which is available
 // and at the target, all five. With eight old pods, all available, and maxUnavailable 3: three.
-func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int32) []action.Action {
+func (p *pass) move(step *action.Step, wanted []int, target *appsv1.ControllerRevision, budget int32) {
 	hash := podstate.ShortHash(hashName(target))
 	unavailable, atTarget := p.outOfService(hash)
 	proven := p.isProven(hash)
-	var actions []action.Action
 	chosen, chosenAvailable, waiting := int32(0), int32(0), false
 	for _, i := range wanted {
 		o := &p.pods[i]
@@ -250,7 +249,7 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 			waiting = true
 			continue
 		}
-		a, err := p.updatePod(o, target)
+		a, err := p.updatePod(step, o, target)
 		if err != nil {
 			p.plan.Wait(waitReason(err), o.Pod.Name, "%s", err)
 			if rollingUpdate(p.Set).PriorityStrategy != nil {
@@ -259,17 +258,17 @@ func (p *pass) move(wanted []int, target *appsv1.ControllerRevision, budget int3
 			continue
 		}
 		if podupdate.HasWrites(a) {
-			if p.plan.YieldsPlace(&a) {
+			if p.plan.YieldsPlace(&a, step) {
+				p.plan.Hold(step, a)
 				continue
 			}
-			actions = append(actions, a)
+			p.plan.Put(step, a)
 		}
 		chosen++
 		if o.Available {
 			chosenAvailable++
 		}
 	}
-	return actions
 }
 
 // isProven reports whether a pod of the revision is available, and no update of it is under way.
@@ -294,7 +293,7 @@ func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
 
 // updatePod moves one pod to the target, in place or by deleting it; the missing pod is made again
 // at the target by the next pass.
-func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Action, error) {
+func (p *pass) updatePod(step *action.Step, o *pod, target *appsv1.ControllerRevision) (action.Action, error) {
 	u, err := p.updates.UpdatePath(o.State, target)
 	if err != nil {
 		return action.Action{}, err
@@ -310,7 +309,7 @@ func (p *pass) updatePod(o *pod, target *appsv1.ControllerRevision) (action.Acti
 	if p.creationFailed() && p.currentBalance().missing > max(p.numbers.maxUnavailable, 1) {
 		return action.Action{}, errNoNewPods
 	}
-	return p.deletePod(o, podupdate.DeleteReason{
+	return p.deletePod(step, o, podupdate.DeleteReason{
 		Reason: podupdate.DeleteToRecreate, Message: p.updates.WhyNewPod(o.State, target),
 		Event: &action.Event{
 			Succeeded: EventRecreated, Failed: EventRecreateFailed,

@@ -81,15 +81,14 @@ func Compute(s Snapshot) action.Plan {
 	if NeedsReadiness(s.Pod) {
 		p.setGateCondition()
 	}
-	if !NeedsConfigMap(s.Pod) {
-		return p.plan
-	}
-	if s.Pod.DeletionTimestamp != nil {
+	switch {
+	case !NeedsConfigMap(s.Pod):
+	case s.Pod.DeletionTimestamp != nil:
 		p.clear()
-		return p.plan
+	default:
+		p.launch()
 	}
-	p.launch()
-	return p.plan
+	return action.Admit(p.plan)
 }
 
 type pass struct {

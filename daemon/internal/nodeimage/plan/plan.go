@@ -50,6 +50,7 @@ func Compute(s Snapshot) Plan {
 	default:
 		keep(s, &p)
 	}
+	p.Plan = action.Admit(p.Plan)
 	return p
 }
 

@@ -34,17 +34,16 @@ func Compute(s Snapshot) Plan {
 	if len(plan.Abort) > 0 {
 		plan.RequeueWithin(lookAgain) // the memory of the pod is dropped once nothing is left of it
 	}
-	queue := waiting(s)
-	if len(queue) == 0 {
-		return plan
-	}
-	p := &pass{Snapshot: s, request: queue[0], plan: &plan}
-	p.advance()
-	for _, later := range queue[1:] {
-		if later.Status.Phase == "" {
-			plan.write(later, map[string]any{"phase": v1beta1.RecreatePending})
+	for i, request := range waiting(s) {
+		switch {
+		case i == 0:
+			p := &pass{Snapshot: s, request: request, plan: &plan}
+			p.advance()
+		case request.Status.Phase == "":
+			plan.write(request, map[string]any{"phase": v1beta1.RecreatePending})
 		}
 	}
+	plan.Plan = action.Admit(plan.Plan)
 	return plan
 }
 

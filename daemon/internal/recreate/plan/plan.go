@@ -84,24 +84,30 @@ func Compute(s Snapshot) Plan {
 	p := &pass{Snapshot: s, plan: Plan{
 		Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, status: *s.Request.Status.DeepCopy(),
 	}}
-	if !Open(s.Request) {
+	p.decide()
+	p.plan.Plan = action.Admit(p.plan.Plan)
+	return p.plan
+}
+
+// decide brings the request on.
+func (p *pass) decide() {
+	if !Open(p.Request) {
 		p.finish()
-		return p.plan
+		return
 	}
 	if message, ok := p.ends(); ok {
 		p.complete(message)
-		return p.plan
+		return
 	}
-	if s.Request.Status.Phase == v1beta1.RecreateRecreating {
+	if p.Request.Status.Phase == v1beta1.RecreateRecreating {
 		p.hold()
 		if p.plan.Empty() {
 			p.observe()
 		}
 	}
-	if s.Request.Spec.ActiveDeadlineSeconds != nil {
+	if p.Request.Spec.ActiveDeadlineSeconds != nil {
 		p.rememberFirst()
 	}
-	return p.plan
 }
 
 type pass struct {

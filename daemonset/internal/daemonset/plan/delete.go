@@ -28,7 +28,8 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 		p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod")
 		return true
 	}
-	if p.plan.YieldsPlace(&a) {
+	if p.plan.YieldsPlace(&a, step) {
+		p.plan.Hold(step, a)
 		o.touched = true
 		return false
 	}
@@ -39,7 +40,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	if a.Verb != action.Delete && deleter.Lifecycle.PreDelete.MarkPodNotReady {
 		p.noteMissingReadinessGate(o)
 	}
-	step.Actions = append(step.Actions, a)
+	p.plan.Put(step, a)
 	return true
 }
 

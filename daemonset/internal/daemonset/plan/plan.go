@@ -50,7 +50,6 @@ func rules() []func(*pass) {
 		deleteSpecified, // the specified-delete label
 		update,          // pods of another revision
 		truncateHistory, // spec.revisionHistoryLimit
-		explain,         // states that are reported to the user for the first time
 	}
 }
 
@@ -60,16 +59,16 @@ func Compute(s Snapshot) Plan {
 	if s.Set.DeletionTimestamp != nil {
 		return p.plan
 	}
-	if p.selectsAll() {
-		explain(p)
-		return p.plan
+	if !p.selectsAll() {
+		for _, think := range rules() {
+			think(p)
+		}
+		for i := range p.pods {
+			p.plan.RequeueWithin(p.pods[i].AvailableIn)
+		}
 	}
-	for _, think := range rules() {
-		think(p)
-	}
-	for i := range p.pods {
-		p.plan.RequeueWithin(p.pods[i].AvailableIn)
-	}
+	p.plan.Plan = action.Admit(p.plan.Plan)
+	explain(p) // states that are reported to the user for the first time
 	return p.plan
 }
 

@@ -19,12 +19,15 @@ func refresh(p *pass) {
 		}
 		found := p.workload.Refresh(o.State, o.updated)
 		o.updating = found.Updating
+		if found.Held != nil {
+			p.plan.Hold(&step, *found.Held)
+		}
 		if found.Action == nil {
 			continue
 		}
 		o.touched = true
 		found.Action.Event = &action.Event{Failed: EventUpdateFailed}
-		step.Actions = append(step.Actions, *found.Action)
+		p.plan.Put(&step, *found.Action)
 	}
 	p.plan.AddFirst(step)
 }

@@ -163,12 +163,13 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 		return false
 	}
 	if a := p.workload.UpdateInPlace(o.State, u, target); podupdate.HasWrites(a) {
-		if p.plan.YieldsPlace(&a) {
+		if p.plan.YieldsPlace(&a, step) {
+			p.plan.Hold(step, a)
 			o.touched = true
 			return false
 		}
 		p.left.inPlace--
-		step.Actions = append(step.Actions, a)
+		p.plan.Put(step, a)
 	}
 	o.touched, o.leaving = true, true
 	return true

@@ -54,6 +54,7 @@ func Compute(s Snapshot) Plan {
 	p.status.NextScheduleTime = nil
 	p.decide()
 	p.tellHold()
+	p.plan.Plan = action.Admit(p.plan.Plan)
 	return p.plan
 }
 

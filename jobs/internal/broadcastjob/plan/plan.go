@@ -40,8 +40,16 @@ func Compute(s Snapshot) Plan {
 		Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}},
 		rng: rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // a name needs no secrecy
 	}
+	p.decide()
+	p.plan.Plan = action.Admit(p.plan.Plan)
+	return p.plan
+}
+
+// decide wants what brings the job on.
+func (p *pass) decide() {
+	s := p.Snapshot
 	if s.Job.DeletionTimestamp != nil {
-		return p.plan
+		return
 	}
 	p.places = s.placesOf()
 	if Finished(s.Job) {
@@ -51,12 +59,11 @@ func Compute(s Snapshot) Plan {
 			p.plan.status = s.Job.Status.DeepCopy()
 			p.plan.status.ObservedGeneration = s.Job.Generation
 		}
-		return p.plan
+		return
 	}
 	p.count()
 	p.run()
 	p.plan.status = p.status
-	return p.plan
 }
 
 // Finished reports whether the job has ended. Its status is final then.

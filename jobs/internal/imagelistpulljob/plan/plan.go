@@ -71,6 +71,7 @@ func Compute(s Snapshot) Plan {
 	default:
 		run(s, &p)
 	}
+	p.Plan = action.Admit(p.Plan)
 	return p
 }
 

@@ -63,6 +63,12 @@ func Compute(s Snapshot) Plan {
 	default:
 		p.run()
 	}
+	return p.admitted()
+}
+
+// admitted returns the plan as it is executed.
+func (p *pass) admitted() Plan {
+	p.plan.Plan = action.Admit(p.plan.Plan)
 	return p.plan
 }
 
@@ -145,7 +151,8 @@ func (p *pass) readyFirst() []*nodeimage.NodeImage {
 func (p *pass) pull(t *tally) {
 	budget := p.parallelism() - t.active
 	wanted := make(map[types.UID]bool, len(p.Targets))
-	var begin, abandon []action.Action
+	begin := action.Step{Name: "pull"}
+	var abandon []action.Action
 	full := 0
 	for i, image := range p.Targets {
 		wanted[image.UID] = true
@@ -157,11 +164,15 @@ func (p *pass) pull(t *tally) {
 			p.plan.Wait(WaitRoom, image.Name, "the node has %d images to pull, or %d tags or %d pull secrets of this one",
 				nodeimage.MaxImagesPerNode, nodeimage.MaxTagsPerImage, nodeimage.MaxSecretsPerImage)
 		case begins || n.outdated:
-			writes := p.bring(t, image, n, asked, "Pull", fmt.Sprintf("node %d of %d", i+1, len(p.Targets)))
-			writes = slices.DeleteFunc(writes, func(write action.Action) bool { return p.plan.YieldsPlace(&write) })
-			begin = append(begin, writes...)
-			if begins {
-				budget -= len(writes)
+			for _, write := range p.bring(t, image, n, asked, "Pull", fmt.Sprintf("node %d of %d", i+1, len(p.Targets))) {
+				if p.plan.YieldsPlace(&write, &begin) {
+					p.plan.Hold(&begin, write)
+					continue
+				}
+				p.plan.Put(&begin, write)
+				if begins {
+					budget--
+				}
 			}
 		case p.expires(n):
 			abandon = append(abandon, p.bring(t, image, n, prolonged, "Keep", "the job still runs")...)
@@ -179,7 +190,7 @@ func (p *pass) pull(t *tally) {
 	}
 	// Abandoned pulls stop first, so that never more nodes pull than may.
 	p.plan.Add(action.Step{Name: "abandon", Actions: abandon})
-	p.plan.Add(action.Step{Name: "pull", Actions: begin})
+	p.plan.Add(begin)
 }
 
 // notWanted is why a job has a NodeImage drop a tag.
@@ -276,5 +287,5 @@ func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, wh
 			})
 		}
 	}
-	return p.plan
+	return p.admitted()
 }

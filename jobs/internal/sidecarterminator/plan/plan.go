@@ -36,19 +36,17 @@ type pass struct {
 // Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) action.Plan {
 	p := &pass{Snapshot: s, plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}
-	if !Due(s.Pod) {
-		return p.plan
-	}
-	switch s.Node {
-	case NodeUnknown:
+	switch {
+	case !Due(s.Pod):
+	case s.Node == NodeUnknown:
 		p.plan.Wait(WaitNode, s.Pod.Spec.NodeName, "the node could not be read")
 		p.plan.RequeueWithin(nodeRecheck)
-	case NodeVirtual:
+	case s.Node == NodeVirtual:
 		p.replaceImages()
-	case NodeReal:
+	case s.Node == NodeReal:
 		p.stop()
 	}
-	return p.plan
+	return action.Admit(p.plan)
 }
 
 // sidecars returns the names of the sidecars with such marks that have not ended.

@@ -39,6 +39,7 @@ func Compute(s Snapshot) Plan {
 	if s.Target.Unknown != nil {
 		c.plan.Notices = append(c.plan.Notices, unread(s.Target.Unknown))
 	}
+	c.plan.Plan = action.Admit(c.plan.Plan)
 	c.plan.made = &c
 	return c.plan
 }

@@ -17,7 +17,7 @@ import (
 func Release(pods []*corev1.Pod, known action.Refusals, now time.Time) action.Plan {
 	p := action.Plan{Refusals: known, Now: now}
 	p.Add(action.Step{Name: "release", Actions: releases(pods, nil, metav1.NewTime(now))})
-	return p
+	return action.Admit(p)
 }
 
 // releases are the patches of pods that are their spread's no more. A pod gets back the cost that it had before. It keeps

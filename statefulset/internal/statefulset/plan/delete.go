@@ -20,7 +20,8 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 			Note: "Deleted pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": " + message,
 		},
 	})
-	if podupdate.HasWrites(a) && p.plan.YieldsPlace(&a) {
+	if podupdate.HasWrites(a) && p.plan.YieldsPlace(&a, step) {
+		p.plan.Hold(step, a)
 		return false
 	}
 	o.leaving = true
@@ -33,7 +34,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {
 		p.noteMissingReadinessGate(o)
 	}
-	step.Actions = append(step.Actions, a)
+	p.plan.Put(step, a)
 	return true
 }
 

@@ -51,7 +51,6 @@ func rules() []func(*pass) {
 		createMissingClaims, // claims that pending pods miss
 		growClaims,          // claims smaller than their templates
 		truncateHistory,     // spec.revisionHistoryLimit
-		explain,             // waits that are reported to the user for the first time
 	}
 }
 
@@ -64,10 +63,12 @@ func Compute(s Snapshot) Plan {
 	for _, think := range rules() {
 		think(p)
 	}
-	p.checkWrittenClaims()
 	for i := range p.pods {
 		p.plan.RequeueWithin(p.pods[i].AvailableIn)
 	}
+	p.plan.Plan = action.Admit(p.plan.Plan)
+	p.checkWrittenClaims()
+	explain(p) // waits that are reported to the user for the first time
 	return p.plan
 }
 
@@ -132,13 +133,13 @@ type pass struct {
 	targets     []*pod          // the range of the update, in its order
 	claimless   []claimless     // missing pods for which a claim is missing that nothing makes
 	notUpdated  int             // live pods not at the update revision, planned ones included; -1 before it is asked for
-	resizes     []action.Action // claims to grow
+	resizes     action.Step     // claims to grow
 	retentions  []action.Action // claims to take from former pods
 	claimsFirst bool            // pods wait until their claims are written
 }
 
 func newPass(s Snapshot) *pass {
-	p := &pass{Snapshot: s, notUpdated: -1}
+	p := &pass{Snapshot: s, notUpdated: -1, resizes: action.Step{Name: stepClaims}}
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)

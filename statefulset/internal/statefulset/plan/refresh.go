@@ -19,6 +19,9 @@ func refresh(p *pass) {
 		}
 		found := p.workload.Refresh(o.State, o.updated)
 		o.updating = found.Updating
+		if found.Held != nil {
+			p.plan.Hold(&step, *found.Held)
+		}
 		if found.Action == nil {
 			continue
 		}
@@ -29,7 +32,7 @@ func refresh(p *pass) {
 				Note: "Updated labels of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
 			}
 		}
-		step.Actions = append(step.Actions, *found.Action)
+		p.plan.Put(&step, *found.Action)
 	}
 	p.plan.AddFirst(step)
 }

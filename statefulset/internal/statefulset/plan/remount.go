@@ -26,7 +26,7 @@ func (p *pass) markForRemount(o *pod) {
 	p.claimsFirst = true
 	for _, claim := range o.claims.unmarked {
 		size := requested(claim)
-		p.resizes = append(p.resizes, action.Action{
+		p.plan.Put(&p.resizes, action.Action{
 			Verb: action.PatchMetadata, Object: claim, Reason: "Remount", Message: "pod " + o.Pod.Name + " is recreated to expand its file system",
 			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{v1beta1.RemountAnnotation: string(o.Pod.UID) + "/" + size.String()}},

@@ -220,7 +220,7 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem 
 // and as long as it serves it is left alone.
 func (p *pass) growClaimsOf(o *pod) {
 	for _, g := range o.claims.toGrow {
-		p.resizes = append(p.resizes, p.resize(o, g))
+		p.plan.Put(&p.resizes, p.resize(o, g))
 	}
 }
 
@@ -248,7 +248,9 @@ func (p *pass) resize(o *pod, g growth) action.Action {
 func (p *pass) skipRefusedGrowth(o *pod) {
 	o.claims.toGrow = slices.DeleteFunc(o.claims.toGrow, func(g growth) bool {
 		a := p.resize(o, g)
-		return p.plan.YieldsPlace(&a)
+		yields := p.plan.YieldsPlace(&a, &p.resizes)
+		p.plan.Hold(&p.resizes, a) // growClaimsOf puts it there when it is the pod's turn
+		return yields
 	})
 }
 
@@ -274,7 +276,7 @@ func storageOf(t *corev1.PersistentVolumeClaim) string {
 
 // growClaims writes the claims that grow, and reports claims that cannot.
 func growClaims(p *pass) {
-	p.plan.Add(action.Step{Name: stepClaims, Actions: p.resizes})
+	p.plan.Add(p.resizes)
 	if p.ClassesErr != nil {
 		p.plan.RequeueWithin(classesCheck)
 	}

@@ -119,13 +119,7 @@ func (p *pass) underWay() []*pod {
 
 // creating is how many pods are created in this pass.
 func (p *pass) creating() int {
-	n := 0
-	for i := range p.plan.Steps {
-		if s := &p.plan.Steps[i]; s.Name == stepCreate {
-			n += len(s.Actions)
-		}
-	}
-	return n
+	return p.plan.Tries(stepCreate)
 }
 
 // unavailableTargets are the pods in the range of the update that are down and have not arrived. In order only the
@@ -210,6 +204,7 @@ func (p *pass) updateAvailable(step *action.Step) {
 // its claims grow first, then it is updated in place or deleted; the missing pod is made again by the
 // next pass.
 func (p *pass) move(step *action.Step, o *pod) bool {
+	p.skipRefusedGrowth(o) // another claim may be the one that is tried
 	if len(o.claims.toGrow) > 0 {
 		p.growClaimsOf(o)
 		o.touched, o.leaving = true, true
@@ -224,14 +219,15 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		return p.replace(step, o)
 	}
 	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.HasWrites(a) {
-		if p.plan.YieldsPlace(&a) {
+		if p.plan.YieldsPlace(&a, step) {
+			p.plan.Hold(step, a)
 			o.touched = true
 			return false
 		}
 		if a.Event == nil && p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
 			p.noteMissingReadinessGate(o)
 		}
-		step.Actions = append(step.Actions, a)
+		p.plan.Put(step, a)
 	}
 	o.touched, o.leaving = true, true
 	return true

@@ -76,6 +76,7 @@ func Compute(s Snapshot) Plan {
 			p.restart(&p.meta.Containers[i])
 		}
 	}
+	p.plan.Plan = action.Admit(p.plan.Plan)
 	return p.plan
 }
 
