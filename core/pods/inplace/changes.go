@@ -31,17 +31,12 @@ func newChanges() changes {
 }
 
 func (ch changes) containers() sets.Set[string] {
-	names := ch.restarted()
-	insertKeys(names, ch.resources)
-	return names
+	return ch.restarted().Union(sets.KeySet(ch.resources))
 }
 
 // restarted are the containers that restart for something else than a resize.
 func (ch changes) restarted() sets.Set[string] {
-	names := sets.KeySet(ch.images)
-	insertKeys(names, ch.metadata)
-	insertKeys(names, ch.restarts)
-	return names
+	return sets.KeySet(ch.images).Union(sets.KeySet(ch.metadata)).Union(ch.restarts)
 }
 
 // split divides the changes by container: the chosen containers and the others.

@@ -53,23 +53,9 @@ func (e *NotPossibleError) Error() string {
 	return fmt.Sprintf("not possible in place: %s: %s", e.Path, e.Message)
 }
 
-// Update is a change of the template that can be made in place. It is the same for all pods of the older revision and
-// read-only; its writes to one pod also depend on the present values of that pod.
-type Update struct {
-	revision string
-	template *corev1.PodTemplateSpec
-	scope    scope
-	options  Options
-	// needsAgent is true if a container reads a key of the scope, or is to be restarted as it is.
-	needsAgent bool
-}
-
-// Revision is the full name of the revision that the update leads to.
-func (u *Update) Revision() string { return u.revision }
-
-// Diff reports whether a pod of revision from can be brought to revision to in place, compared by the meaning of the
-// two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
-func Diff(from, to *Revision, o Options) (*Update, error) {
+// templates are the differences between the templates of two revisions, compared by their meaning, defaults included, not
+// by their bytes. The error is a *NotPossibleError if one of them cannot be made on a running pod.
+func templates(from, to *Revision, o Options) (*scope, error) {
 	if from == nil || to == nil || from.Template == nil || to.Template == nil {
 		return nil, &NotPossibleError{Message: "the old or the new revision is unknown"}
 	}
@@ -84,14 +70,13 @@ func Diff(from, to *Revision, o Options) (*Update, error) {
 	if path := firstDifference(fixedBefore, fixedAfter, "spec"); path != "" {
 		return nil, &NotPossibleError{Path: path, Message: "the field cannot change on a running pod"}
 	}
-	u := &Update{revision: to.Name, template: to.Template, options: o, scope: newScope()}
-	if err := u.scope.addContainers(before, after, o); err != nil {
+	s := newScope()
+	if err := s.addContainers(before, after, o); err != nil {
 		return nil, err
 	}
-	u.scope.addMetadata(from.Template, to.Template)
-	u.scope.addRestarts(from.Template, to.Template, o)
-	u.needsAgent = u.scope.restarts.Len() > 0 || o.EnvFromMetadata && u.scope.readByEnv(to.Template)
-	return u, nil
+	s.addMetadata(from.Template, to.Template)
+	s.addRestarts(from.Template, to.Template, o)
+	return &s, nil
 }
 
 // checkContainerList wants the same containers at the same positions.

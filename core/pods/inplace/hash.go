@@ -27,7 +27,12 @@ func EnvHash(c *corev1.Container, value func(env *corev1.EnvVar, field, key stri
 
 // ExpectedEnvHash returns the hash that the container has once it has read the pod's present metadata.
 func ExpectedEnvHash(c *corev1.Container, pod *corev1.Pod) uint64 {
-	return envHashAfter(Metadata{}, c, pod)
+	return EnvHash(c, func(_ *corev1.EnvVar, field, key string) string {
+		if field == fieldAnnotations {
+			return pod.Annotations[key]
+		}
+		return pod.Labels[key]
+	})
 }
 
 // envHashAfter is ExpectedEnvHash for the metadata that the pod will have after the change.

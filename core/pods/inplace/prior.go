@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,16 +51,29 @@ func (p prior) pending() *scope {
 		return nil
 	}
 	s := newScope()
-	insertKeys(s.restarts, p.restarts)
+	maps.Copy(s.restarts, sets.KeySet(p.restarts))
 	if p.state != nil {
-		s.addChanges(p.state.next())
+		addChanges(s, p.state.next())
 	}
 	if p.grace != nil {
-		s.addChanges(p.grace.changes())
-		insertKeys(s.labels, p.plain.Labels)
-		insertKeys(s.annotations, p.plain.Annotations)
+		addChanges(s, p.grace.changes())
+		addKeys(s, p.plain.Metadata)
 	}
 	return &s
+}
+
+func addChanges(s scope, ch changes) {
+	maps.Copy(s.images, sets.KeySet(ch.images))
+	maps.Copy(s.resources, sets.KeySet(ch.resources))
+	maps.Copy(s.restarts, ch.restarts)
+	for _, m := range ch.metadata {
+		addKeys(s, m)
+	}
+}
+
+func addKeys(s scope, m Metadata) {
+	maps.Copy(s.labels, sets.KeySet(m.Labels))
+	maps.Copy(s.annotations, sets.KeySet(m.Annotations))
 }
 
 func (s *State) next() changes {

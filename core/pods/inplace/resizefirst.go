@@ -75,7 +75,7 @@ func (ch changes) add(o changes) {
 	maps.Copy(ch.images, o.images)
 	maps.Copy(ch.resources, o.resources)
 	maps.Copy(ch.metadata, o.metadata)
-	insertKeys(ch.restarts, o.restarts)
+	maps.Copy(ch.restarts, o.restarts)
 }
 
 // resizeUnderWay reports whether the node can be expected to give the container its resources now: the container runs,

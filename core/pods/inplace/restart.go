@@ -73,7 +73,7 @@ func (u *Update) restarts() sets.Set[string] {
 
 func (s *scope) addRestarts(from, to *corev1.PodTemplateSpec, o Options) {
 	if o.EnvFromMetadata && from.Annotations[contract.RestartInPlaceAnnotation] != to.Annotations[contract.RestartInPlaceAnnotation] {
-		insertKeys(s.restarts, restartNames(to))
+		s.restarts = s.restarts.Union(restartNames(to))
 	}
 }
 

@@ -1,6 +1,8 @@
 package inplace
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -33,24 +35,16 @@ func (s scope) union(o scope) scope {
 	}
 }
 
-// addEverything covers all of the template, for a pod with unknown values.
-func (s scope) addEverything(t *corev1.PodTemplateSpec) {
+// withAll is a scope of its own that covers all of the template, for a pod with unknown values.
+func (s scope) withAll(t *corev1.PodTemplateSpec) scope {
+	s = s.union(newScope())
 	for _, c := range podspec.LongRunning(&t.Spec) {
 		s.images.Insert(c.Name)
 		s.resources.Insert(c.Name)
 	}
-	insertKeys(s.labels, t.Labels)
-	insertKeys(s.annotations, t.Annotations)
-}
-
-func (s scope) addChanges(c changes) {
-	insertKeys(s.images, c.images)
-	insertKeys(s.resources, c.resources)
-	insertKeys(s.restarts, c.restarts)
-	for _, m := range c.metadata {
-		insertKeys(s.labels, m.Labels)
-		insertKeys(s.annotations, m.Annotations)
-	}
+	maps.Copy(s.labels, sets.KeySet(t.Labels))
+	maps.Copy(s.annotations, sets.KeySet(t.Annotations))
+	return s
 }
 
 func (s *scope) addMetadata(from, to *corev1.PodTemplateSpec) {
@@ -72,12 +66,6 @@ func (s scope) readByEnv(t *corev1.PodTemplateSpec) bool {
 		}
 	}
 	return false
-}
-
-func insertKeys[V any](s sets.Set[string], m map[string]V) {
-	for key := range m {
-		s.Insert(key)
-	}
 }
 
 func insertChangedKeys(s sets.Set[string], from, to map[string]string) {

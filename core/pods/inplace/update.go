@@ -31,6 +31,36 @@ func (e *NodeAgentMissingError) Error() string {
 		e.Container, contract.RuntimeContainersMetaAnnotation)
 }
 
+// Update is a change of the template that can be made in place. It is the same for all pods of the older revision and
+// read-only; its writes to one pod also depend on the present values of that pod.
+type Update struct {
+	revision string
+	template *corev1.PodTemplateSpec
+	scope    scope
+	options  Options
+	// needsAgent is true if a container reads a key of the scope, or is to be restarted as it is.
+	needsAgent bool
+}
+
+// Diff reports whether a pod of revision from can be brought to revision to in place, compared by the meaning of the
+// two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
+func Diff(from, to *Revision, o Options) (*Update, error) {
+	s, err := templates(from, to, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Update{
+		revision:   to.Name,
+		template:   to.Template,
+		scope:      *s,
+		options:    o,
+		needsAgent: s.restarts.Len() > 0 || o.EnvFromMetadata && s.readByEnv(to.Template),
+	}, nil
+}
+
+// Revision is the full name of the revision that the update leads to.
+func (u *Update) Revision() string { return u.revision }
+
 // Check reports whether the update can be made on this pod. A limit cannot be raised of a container that is down, nor a
 // limit of memory lowered where the cluster does not do that (*NotPossibleError). Containers that read a changed label or
 // annotation, and those that are restarted as they are, need the readiness gate, without which the node agent restarts
@@ -189,8 +219,7 @@ func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, se
 		s.restarts = sets.KeySet(before.owed(pod))
 	}
 	if before.unreadable() {
-		s = s.union(newScope())
-		s.addEverything(u.template)
+		s = s.withAll(u.template)
 	}
 	if lost := before.unrecorded(pod, u.template, u.options); u.options.Resize && lost.Len() > 0 {
 		s.resources = s.resources.Union(lost)
