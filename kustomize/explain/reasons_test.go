@@ -19,7 +19,7 @@ func waitReasons(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, pattern := range []string{
-		"core/plan/action/reasons.go", "core/pods/inplace/reasons.go", "core/workloads/*/reasons.go", "core/workloads/failures/failures.go",
+		"core/plan/action/reasons.go", "core/pods/inplace/completion/reasons.go", "core/workloads/*/reasons.go", "core/workloads/failures/failures.go",
 		"cloneset/internal/*/plan/reasons.go", "statefulset/internal/*/plan/reasons.go", "daemonset/internal/*/plan/reasons.go",
 	} {
 		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))

@@ -51,7 +51,7 @@ func elsewhere() map[string][]string {
 func ofWorkloads() (pages, packages []string) {
 	return []string{"docs/reference/conditions.md", "docs/features/cloneset.md", "docs/features/statefulset.md", "docs/features/daemonset.md"},
 		[]string{
-			"core/plan/action", "core/pods/inplace", "core/workloads/conditions", "core/workloads/failures", "core/workloads/podupdate",
+			"core/plan/action", "core/pods/inplace/completion", "core/workloads/conditions", "core/workloads/failures", "core/workloads/podupdate",
 			"core/workloads/predownload",
 			"cloneset/internal/cloneset/plan", "statefulset/internal/statefulset/plan", "daemonset/internal/daemonset/plan",
 			"cloneset/api/v1beta1", "statefulset/api/v1beta1", "daemonset/api/v1beta1",

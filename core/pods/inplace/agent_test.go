@@ -10,6 +10,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/annotation"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 )
 
 // abandoned is a pod whose container app is to be restarted, as it is or for its environment, by an agent that has told of
@@ -28,10 +31,10 @@ func abandoned(t *testing.T, env bool) *corev1.Pod {
 		}
 	}))
 	pod := runningPod(v1.Template, "w-1")
-	told := RuntimeContainersMeta{Containers: []RuntimeContainer{{
-		Name: "app", ContainerID: "app-0", Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: ExpectedEnvHash(&pod.Spec.Containers[0], pod)},
+	told := agentreport.RuntimeContainersMeta{Containers: []agentreport.RuntimeContainer{{
+		Name: "app", ContainerID: "app-0", Hashes: agentreport.ContainerHashes{ExtractedEnvFromMetadataHash: agentreport.ExpectedEnvHash(&pod.Spec.Containers[0], pod)},
 	}}}
-	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = encode(told)
+	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = annotation.Encode(told)
 	pod = answered(written(t, begin(t, pod, v1, v2, 0, at(0))), at(0))
 	require.Equal(t, corev1.ConditionFalse, gateOf(pod))
 	return pod
@@ -41,12 +44,12 @@ func TestAnAgentThatHasGoneIsMissed(t *testing.T) {
 	for _, env := range []bool{false, true} {
 		pod := abandoned(t, env)
 		_, p, _ := refresh(t, pod, at(time.Minute))
-		assert.Equal(t, ReasonContainer, p.Reason)
+		assert.Equal(t, completion.ReasonContainer, p.Reason)
 		assert.Equal(t, time.Minute, p.RequeueAfter)
 		assert.False(t, AgentMissing(pod, at(time.Minute).Time, allGates))
 
 		_, p, writes := refresh(t, pod, at(2*time.Minute))
-		assert.Equal(t, ReasonNodeAgentMissing, p.Reason)
+		assert.Equal(t, completion.ReasonNodeAgentMissing, p.Reason)
 		assert.Equal(t, "the node agent has not restarted container app within 2m0s", p.Message)
 		assert.Empty(t, writes)
 		assert.True(t, AgentMissing(pod, at(2*time.Minute).Time, allGates))
@@ -69,7 +72,7 @@ func TestPodsServeAsTheyAreWithoutAnAgent(t *testing.T) {
 		_, p, writes := refresh(t, pod, at(time.Hour))
 		assert.False(t, p.Complete, "it is told of for as long as the container runs")
 		assert.True(t, p.AgentMissing)
-		assert.Equal(t, ReasonNodeAgentMissing, p.Reason)
+		assert.Equal(t, completion.ReasonNodeAgentMissing, p.Reason)
 		assert.Equal(t, "the pod serves, but the node agent has not restarted container app", p.Message)
 		assert.Empty(t, writes)
 

@@ -11,31 +11,36 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/annotation"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
 // told lets the node agent tell of the pod's containers: they run with their present environment,
 // but for those whose environment it does not know.
 func told(pod *corev1.Pod, unknown ...string) *corev1.Pod {
-	meta := RuntimeContainersMeta{}
+	meta := agentreport.RuntimeContainersMeta{}
 	for _, c := range podspec.LongRunning(&pod.Spec) {
-		entry := RuntimeContainer{Name: c.Name, ContainerID: statusOf(pod, c.Name).ContainerID}
+		entry := agentreport.RuntimeContainer{Name: c.Name, ContainerID: running.Status(pod, c.Name).ContainerID}
 		if !sets.New(unknown...).Has(c.Name) {
-			entry.Hashes.ExtractedEnvFromMetadataHash = ExpectedEnvHash(c, pod)
+			entry.Hashes.ExtractedEnvFromMetadataHash = agentreport.ExpectedEnvHash(c, pod)
 		}
 		meta.Containers = append(meta.Containers, entry)
 	}
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = encode(meta)
+	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = annotation.Encode(meta)
 	return pod
 }
 
 // prioritised gives the containers of the pod launch priorities by barrier key.
 func prioritised(pod *corev1.Pod, keys map[string]string) *corev1.Pod {
 	for name, key := range keys {
-		c := containerOf(pod, name)
+		c := running.Container(pod, name)
 		c.Env = append(c.Env, barrier(key))
 	}
 	return pod
@@ -65,29 +70,29 @@ func TestContainersFollowEachOtherByLaunchPriority(t *testing.T) {
 		pod.Annotations[contract.InPlaceUpdateStateAnnotation])
 
 	pod, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	assert.Contains(t, p.Message, "sidecar")
 	assert.Empty(t, writes)
 
 	restarted(pod, "sidecar", "sidecar-1")
 	_, p, _ = refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonNodeAgentMissing, p.Reason, "the agent has not told about the new container")
+	assert.Equal(t, completion.ReasonNodeAgentMissing, p.Reason, "the agent has not told about the new container")
 
 	told(pod)
 	_, p, writes = refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason, "the old container may have crashed just before the write")
-	assert.Equal(t, readTime-time.Second, p.RequeueAfter)
+	assert.Equal(t, completion.ReasonContainer, p.Reason, "the old container may have crashed just before the write")
+	assert.Equal(t, completion.ReadTime-time.Second, p.RequeueAfter)
 	assert.Empty(t, writes)
 
-	statusOf(pod, "sidecar").Ready = false
-	pod, p, writes = refresh(t, pod, at(readTime))
-	assert.Equal(t, ReasonNotReady, p.Reason)
+	running.Status(pod, "sidecar").Ready = false
+	pod, p, writes = refresh(t, pod, at(completion.ReadTime))
+	assert.Equal(t, completion.ReasonNotReady, p.Reason)
 	assert.Contains(t, p.Message, "sidecar")
 	assert.Empty(t, writes)
 
-	statusOf(pod, "sidecar").Ready = true
-	pod, p, writes = refresh(t, pod, at(readTime+time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	running.Status(pod, "sidecar").Ready = true
+	pod, p, writes = refresh(t, pod, at(completion.ReadTime+time.Second))
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	assert.Equal(t, []string{"pod"}, writes)
 	assert.Equal(t, "main:v2", pod.Spec.Containers[1].Image)
 	assert.JSONEq(t, `{"revision":"w-2","updateTimestamp":"2026-01-01T12:00:00Z",
@@ -98,7 +103,7 @@ func TestContainersFollowEachOtherByLaunchPriority(t *testing.T) {
 		pod.Annotations[contract.InPlaceUpdateStateAnnotation])
 
 	restarted(pod, "main", "main-1")
-	pod, p, writes = refresh(t, told(pod), at(readTime+2*time.Second))
+	pod, p, writes = refresh(t, told(pod), at(completion.ReadTime+2*time.Second))
 	assert.True(t, p.Complete)
 	assert.Equal(t, []string{"status"}, writes)
 	assert.Equal(t, corev1.ConditionTrue, gateOf(pod))
@@ -119,32 +124,32 @@ func TestContainersThatReadOneKeyGoTogether(t *testing.T) {
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
 	s := stateOf(t, pod)
 	assert.Equal(t, []string{"a", "b"}, s.ContainerBatchesRecord[0].Containers)
-	assert.False(t, s.hasNext())
+	assert.False(t, s.HasNext())
 	assert.Equal(t, "b:v2", pod.Spec.Containers[1].Image)
 }
 
 func TestChooseBatch(t *testing.T) {
 	value := "x"
-	keys := func(names ...string) Metadata {
-		m := Metadata{}
+	keys := func(names ...string) record.Metadata {
+		m := record.Metadata{}
 		for _, name := range names {
-			m.set(fieldAnnotations, name, &value)
+			m.Set(agentreport.FieldAnnotations, name, &value)
 		}
 		return m
 	}
 	pod := prioritised(runningPod(templateOf("a", "b", "c", "d"), "w-1"), map[string]string{"a": "p_10", "b": "p_1", "c": "p_1", "d": "p_0"})
 	plain := runningPod(templateOf("a", "b", "c", "d"), "w-1")
-	images := func(names ...string) changes {
-		ch := newChanges()
+	images := func(names ...string) record.Changes {
+		ch := record.NewChanges()
 		for _, name := range names {
-			ch.images[name] = "v2"
+			ch.Images[name] = "v2"
 		}
 		return ch
 	}
-	transitive := changes{metadata: map[string]Metadata{"a": keys("1"), "c": keys("1", "2"), "d": keys("2")}, images: map[string]string{"b": "v2"}}
+	transitive := record.Changes{Metadata: map[string]record.Metadata{"a": keys("1"), "c": keys("1", "2"), "d": keys("2")}, Images: map[string]string{"b": "v2"}}
 	for name, tt := range map[string]struct {
 		pod  *corev1.Pod
-		ch   changes
+		ch   record.Changes
 		way  []string
 		want []string
 	}{
@@ -153,14 +158,14 @@ func TestChooseBatch(t *testing.T) {
 		"equal priorities together":           {pod, images("b", "c", "d"), nil, []string{"b", "c"}},
 		"shared keys, transitively":           {pod, transitive, nil, []string{"a", "c", "d"}},
 		"behind one that is still on its way": {pod, images("b", "d"), []string{"a"}, []string{"a"}},
-		"nothing":                             {pod, newChanges(), nil, nil},
+		"nothing":                             {pod, record.NewChanges(), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.ElementsMatch(t, tt.want, chooseBatch(action.NewPodChange(tt.pod, at(0)), &State{}, tt.ch, sets.New(tt.way...)).UnsortedList())
+			assert.ElementsMatch(t, tt.want, chooseBatch(action.NewPodChange(tt.pod, at(0)), &record.State{}, tt.ch, sets.New(tt.way...)).UnsortedList())
 		})
 	}
 	mixed := prioritised(runningPod(templateOf("a", "b", "c", "d"), "w-1"), map[string]string{"a": "p_10", "b": "p_1", "c": "odd"})
-	assert.ElementsMatch(t, []string{"a", "c", "d"}, chooseBatch(action.NewPodChange(mixed, at(0)), &State{}, images("a", "b", "c", "d"), nil).UnsortedList(),
+	assert.ElementsMatch(t, []string{"a", "c", "d"}, chooseBatch(action.NewPodChange(mixed, at(0)), &record.State{}, images("a", "b", "c", "d"), nil).UnsortedList(),
 		"containers without priority go first, whatever their barrier is called")
 }
 
@@ -172,7 +177,7 @@ func TestRollbackOfAStuckFirstBatch(t *testing.T) {
 	pod := prioritised(runningPod(v1.Template, "w-1"), map[string]string{"first": "p_10", "second": "p_1"})
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
 	pod.Status.ObservedGeneration = pod.Generation
-	status := statusOf(pod, "first")
+	status := running.Status(pod, "first")
 	status.Ready, status.State = false, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
 	pod, p, writes := refresh(t, pod, at(time.Hour))
 	assert.False(t, p.Complete)
@@ -181,7 +186,7 @@ func TestRollbackOfAStuckFirstBatch(t *testing.T) {
 
 	pod = written(t, begin(t, pod, v2, v1, 0, at(2*time.Hour)))
 	assert.Equal(t, "first:v1", pod.Spec.Containers[0].Image)
-	assert.False(t, stateOf(t, pod).hasNext(), "the second has the wanted image and is left out")
+	assert.False(t, stateOf(t, pod).HasNext(), "the second has the wanted image and is left out")
 	pod.Status.ObservedGeneration = pod.Generation
 	_, p, _ = refresh(t, pod, at(3*time.Hour))
 	assert.False(t, p.Complete, "the first is not running again, though its status still names the old image")
@@ -207,7 +212,7 @@ func TestPendingBatchesAreNotLostToTheNextRevision(t *testing.T) {
 	s := stateOf(t, pod)
 	two := "two"
 	assert.Equal(t, map[string]string{"second": "second:v2"}, s.NextContainerImages)
-	assert.Equal(t, map[string]Metadata{"second": {Annotations: map[string]*string{"cfg": &two}}}, s.NextContainerRefMetadata)
+	assert.Equal(t, map[string]record.Metadata{"second": {Annotations: map[string]*string{"cfg": &two}}}, s.NextContainerRefMetadata)
 	require.Contains(t, s.NextContainerResources, "second")
 	assert.True(t, s.UpdateImages && s.UpdateEnvFromMetadata && s.UpdateResources)
 	assert.NotContains(t, pod.Annotations, "cfg")
@@ -225,7 +230,7 @@ func TestStuckContainerThatALaterBatchRepairsHoldsNobodyUp(t *testing.T) {
 	assert.Equal(t, "second:bad", pod.Spec.Containers[1].Image)
 	restarted(pod, "first", "first-1")
 	pod, p, _ := refresh(t, pod, at(2*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason, p.Message)
+	assert.Equal(t, completion.ReasonBatch, p.Reason, p.Message)
 	assert.Equal(t, "second:v2", pod.Spec.Containers[1].Image)
 }
 
@@ -237,11 +242,11 @@ func TestWritesThatBecameEmptyCompleteAtOnce(t *testing.T) {
 		"lastContainerStatuses":null,"nextContainerImages":{"app":"app:v1","gone":"x"},
 		"nextContainerResources":{"app":{}},"nextContainerRefMetadata":{"app":{"creationTimestamp":null}},
 		"preCheckBeforeNext":{"containersRequiredReady":["app"]}}`}
-	statusOf(pod, "app").Ready = false
+	running.Status(pod, "app").Ready = false
 	pod, p, writes := refresh(t, pod, at(time.Second))
 	assert.True(t, p.Complete)
 	assert.Equal(t, []string{"status"}, writes)
-	assert.False(t, stateOf(t, pod).hasNext())
+	assert.False(t, stateOf(t, pod).HasNext())
 }
 
 func TestResourcesLeftAloneAreWorkedOff(t *testing.T) {
@@ -257,7 +262,7 @@ func TestResourcesLeftAloneAreWorkedOff(t *testing.T) {
 	restarted(pod, "first", "first-1")
 	pod, _, writes := refresh(t, pod, at(time.Second))
 	assert.Equal(t, []string{"resize", "pod"}, writes)
-	statusOf(pod, "second").Resources = pod.Spec.Containers[1].Resources.DeepCopy()
+	running.Status(pod, "second").Resources = pod.Spec.Containers[1].Resources.DeepCopy()
 	pod.Status.ObservedGeneration = pod.Generation
 	_, p, _ := refresh(t, pod, at(2*time.Second))
 	assert.True(t, p.Complete)
@@ -275,7 +280,7 @@ func TestGateClosesWithTheBatchThatInterrupts(t *testing.T) {
 	c := begin(t, pod, v1, v2, 0, at(0))
 	assert.Equal(t, []string{"resize", "pod"}, subresources(c), "a resize leaves the pod in service")
 	pod = written(t, c)
-	statusOf(pod, "first").Resources = pod.Spec.Containers[0].Resources.DeepCopy()
+	running.Status(pod, "first").Resources = pod.Spec.Containers[0].Resources.DeepCopy()
 	pod.Status.ObservedGeneration = pod.Generation
 	pod, _, writes := refresh(t, pod, at(time.Second))
 	assert.Equal(t, []string{"status"}, writes)

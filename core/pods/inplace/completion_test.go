@@ -10,6 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/annotation"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 )
 
 // updatingPod is a pod whose only container app is on its way from app:v1 to the image; the status
@@ -48,15 +53,15 @@ func TestImageCompletion(t *testing.T) {
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "sha256:abc", ImageID: "app@sha256:new", State: running}, complete: true},
 		{name: "same image ID, normalised name", wanted: "docker.io/library/app:v1",
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running}, complete: true},
-		{name: "two names of one image, at once", wanted: "app:v2", after: settleTime - time.Second,
+		{name: "two names of one image, at once", wanted: "app:v2", after: completion.SettleTime - time.Second,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running, Ready: true}},
-		{name: "two names of one image, settled", wanted: "app:v2", after: settleTime,
+		{name: "two names of one image, settled", wanted: "app:v2", after: completion.SettleTime,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running, Ready: true}, complete: true},
-		{name: "one in a crash loop that was restarted before the kubelet saw the change, on a node that fails then", wanted: "app:v2", after: unsureTime - time.Second,
+		{name: "one in a crash loop that was restarted before the kubelet saw the change, on a node that fails then", wanted: "app:v2", after: completion.UnsureTime - time.Second,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running}},
-		{name: "two names of one image that never gets ready", wanted: "app:v2", after: unsureTime,
+		{name: "two names of one image that never gets ready", wanted: "app:v2", after: completion.UnsureTime,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"), State: running}, complete: true},
-		{name: "the old container crashed and waits, to be replaced", wanted: "app:v2", after: settleTime,
+		{name: "the old container crashed and waits, to be replaced", wanted: "app:v2", after: completion.SettleTime,
 			status: corev1.ContainerStatus{ContainerID: "app-1", Image: "app:v1", ImageID: imageIDOf("app:v1"),
 				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}},
 		{name: "one that was restarted before the kubelet saw the change is down, as the wanted image cannot be pulled", wanted: "app:v2", after: time.Hour,
@@ -88,9 +93,9 @@ func TestTwoNamesOfOneImageWakeTheWorkload(t *testing.T) {
 func TestNodeAgentsHashIsProof(t *testing.T) {
 	pod := updatingPod(t, "app:v2")
 	pod.Status.ContainerStatuses[0].ContainerID = "app-1" // still under the old name and ID
-	hash := plainHashes(&pod.Spec.Containers[0])[0]
-	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = encode(RuntimeContainersMeta{Containers: []RuntimeContainer{
-		{Name: "app", ContainerID: "app-1", Hashes: ContainerHashes{PlainHash: hash}},
+	hash := agentreport.PlainHashes(&pod.Spec.Containers[0])[0]
+	pod.Annotations[contract.RuntimeContainersMetaAnnotation] = annotation.Encode(agentreport.RuntimeContainersMeta{Containers: []agentreport.RuntimeContainer{
+		{Name: "app", ContainerID: "app-1", Hashes: agentreport.ContainerHashes{PlainHash: hash}},
 	}})
 	_, p, _ := refresh(t, pod, at(time.Second))
 	assert.True(t, p.Complete)
@@ -111,11 +116,11 @@ func TestIntermediateImageDoesNotCompleteTheNextUpdate(t *testing.T) {
 	pod := updatingPod(t, "app:v2")
 	pod = written(t, begin(t, pod, image("v2"), image("v3"), 0, at(time.Second)))
 	none := ""
-	assert.Equal(t, ContainerStatus{ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"], "what is shown next may be v1, v2 or v3")
+	assert.Equal(t, record.ContainerStatus{ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"], "what is shown next may be v1, v2 or v3")
 
 	shown := pod.DeepCopy()
 	restarted(shown, "app", "app-1")
-	status := statusOf(shown, "app")
+	status := running.Status(shown, "app")
 	status.Image, status.ImageID = "app:v2", imageIDOf("app:v2")
 	_, p, _ := refresh(t, shown, at(time.Minute))
 	assert.False(t, p.Complete, "v2 is not v3")
@@ -126,9 +131,9 @@ func TestIntermediateImageDoesNotCompleteTheNextUpdate(t *testing.T) {
 
 	restarted(shown, "app", "app-3")
 	status.Image = "app:another-name"
-	_, p, _ = refresh(t, shown, at(unsureTime))
+	_, p, _ = refresh(t, shown, at(completion.UnsureTime))
 	assert.False(t, p.Complete)
-	_, p, _ = refresh(t, shown, at(unsureTime+time.Second))
+	_, p, _ = refresh(t, shown, at(completion.UnsureTime+time.Second))
 	assert.True(t, p.Complete, "no naming hangs an update for ever")
 }
 
@@ -150,9 +155,9 @@ func TestCrashLoopIsLeftForward(t *testing.T) {
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
 	pod.Status.ObservedGeneration = pod.Generation
 	none := ""
-	assert.Equal(t, ContainerStatus{ImageID: imageIDOf("app:v1"), ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"])
+	assert.Equal(t, record.ContainerStatus{ImageID: imageIDOf("app:v1"), ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"])
 
-	status := statusOf(pod, "app")
+	status := running.Status(pod, "app")
 	status.ContainerID, status.State = "app-1", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	_, p, _ := refresh(t, pod, at(time.Second))
 	assert.False(t, p.Complete, "one more restart of the old image")
@@ -169,7 +174,7 @@ func TestNothingIsRecordedFromAStatusOfAnEarlierSpec(t *testing.T) {
 	pod.Generation++ // somebody else's write
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
 	none := ""
-	assert.Equal(t, ContainerStatus{ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"])
+	assert.Equal(t, record.ContainerStatus{ContainerID: &none}, stateOf(t, pod).LastContainerStatuses["app"])
 }
 
 func TestStatesThatOpenKruiseWrote(t *testing.T) {
@@ -194,8 +199,8 @@ func TestStatesThatOpenKruiseWrote(t *testing.T) {
 				pod.Annotations = map[string]string{key: state}
 				pod.Status.ContainerStatuses[0].Image, pod.Status.ContainerStatuses[0].ImageID = tt.image, tt.imageID
 				if tt.hash {
-					pod.Annotations[contract.RuntimeContainersMetaAnnotation] = encode(RuntimeContainersMeta{Containers: []RuntimeContainer{
-						{Name: "app", ContainerID: "app-0", Hashes: ContainerHashes{PlainHash: plainHashes(&pod.Spec.Containers[0])[1]}},
+					pod.Annotations[contract.RuntimeContainersMetaAnnotation] = annotation.Encode(agentreport.RuntimeContainersMeta{Containers: []agentreport.RuntimeContainer{
+						{Name: "app", ContainerID: "app-0", Hashes: agentreport.ContainerHashes{PlainHash: agentreport.PlainHashes(&pod.Spec.Containers[0])[1]}},
 					}})
 				}
 				_, p, _ := refresh(t, pod, at(0))
@@ -213,10 +218,10 @@ func TestTwoNamesOfOneImageInAStateOfOpenKruise(t *testing.T) {
 	pod.Status.Conditions[2].Status = corev1.ConditionFalse
 	pod.Annotations = map[string]string{contract.InPlaceUpdateStateAnnotation: `{"revision":"w-2","updateTimestamp":"2026-01-01T12:00:00Z",` +
 		`"lastContainerStatuses":{"app":{"imageID":"` + imageIDOf("app:v1") + `"}}}`}
-	_, p, _ := refresh(t, pod, at(unsureTime-3*time.Second))
+	_, p, _ := refresh(t, pod, at(completion.UnsureTime-3*time.Second))
 	assert.False(t, p.Complete)
 	assert.Equal(t, 3*time.Second, p.RequeueAfter)
-	after, p, _ := refresh(t, pod, at(unsureTime))
+	after, p, _ := refresh(t, pod, at(completion.UnsureTime))
 	assert.True(t, p.Complete, p.Message)
 	assert.Equal(t, corev1.ConditionTrue, gateOf(after))
 
@@ -259,7 +264,7 @@ func TestAnOpenGateNeedsNoProofAgain(t *testing.T) {
 	pod := runningPod(v1.Template, "w-1")
 	pod.Annotations = map[string]string{contract.InPlaceUpdateStateAnnotation: `{"revision":"w-1","updateTimestamp":null,
 		"updateEnvFromMetadata":true,"lastContainerStatuses":{"app":{"imageID":"` + imageIDOf("app:v1") + `"}}}`}
-	statusOf(pod, "app").Image = "app:another-name"
+	running.Status(pod, "app").Image = "app:another-name"
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
 	restarted(pod, "log", "log-1")
 	_, p, _ := refresh(t, pod, at(time.Second))

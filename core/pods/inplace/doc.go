@@ -7,6 +7,14 @@
 // and the lifecycle state, so that one step costs one write. The state of the update is in annotations of the pod
 // alone: a crash loses nothing.
 //
+// Each question has a package, and each imports only those below:
+//
+//	inplace                          what starts an update, and what comes next?
+//	completion                       is it done?
+//	record             diff          what was written on the pod?   may it change, and what differs?
+//	agentreport        quantity      how was a container started?   which cpu and memory does it get?
+//	running            annotation    does it run?                   how is an annotation read?
+//
 // It must never know a workload, touch containers that the template does not name, or compare the
 // clocks of two machines.
 package inplace

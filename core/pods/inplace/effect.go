@@ -3,6 +3,9 @@ package inplace
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -34,12 +37,12 @@ type Restart struct {
 // Effect returns the effect of the update on a pod whose containers run as the template of the older revision has them.
 func (u *Update) Effect(from *corev1.PodTemplateSpec) Effect {
 	pod := asMade(from)
-	ch, _, _ := u.forPod(pod, prior{})
-	effect := Effect{ByAgent: ch.byAgent().Len() > 0}
+	ch, _, _ := u.forPod(pod, record.Prior{})
+	effect := Effect{ByAgent: ch.ByAgent().Len() > 0}
 	for _, c := range podspec.LongRunning(&pod.Spec) {
-		switch _, resized := ch.resources[c.Name]; {
-		case ch.stops(pod, c.Name):
-			effect.Restarts = append(effect.Restarts, Restart{Container: c.Name, Causes: ch.causes(pod, c)})
+		switch _, resized := ch.Resources[c.Name]; {
+		case ch.Stops(pod, c.Name):
+			effect.Restarts = append(effect.Restarts, Restart{Container: c.Name, Causes: causes(ch, pod, c)})
 		case resized:
 			effect.Resized = append(effect.Resized, c.Name)
 		}
@@ -62,19 +65,19 @@ func asMade(t *corev1.PodTemplateSpec) *corev1.Pod {
 }
 
 // causes are the reasons why the changes restart the container.
-func (ch changes) causes(pod *corev1.Pod, c *corev1.Container) []string {
-	_, image := ch.images[c.Name]
-	_, environment := ch.metadata[c.Name]
-	resize, resized := ch.resources[c.Name]
+func causes(ch record.Changes, pod *corev1.Pod, c *corev1.Container) []string {
+	_, image := ch.Images[c.Name]
+	_, environment := ch.Metadata[c.Name]
+	resize, resized := ch.Resources[c.Name]
 	var causes []string
 	for _, cause := range []struct {
 		name string
 		is   bool
 	}{
 		{CauseImage, image},
-		{CauseResources, resized && resizeRestarts(containerOf(pod, c.Name), resize)},
+		{CauseResources, resized && quantity.Restarts(running.Container(pod, c.Name), resize)},
 		{CauseEnvironment, environment},
-		{CauseRestart, ch.restarts.Has(c.Name)},
+		{CauseRestart, ch.Restarts.Has(c.Name)},
 	} {
 		if cause.is {
 			causes = append(causes, cause.name)

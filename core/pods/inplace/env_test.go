@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 )
 
 func TestEnvFromMetadata(t *testing.T) {
@@ -51,7 +53,7 @@ func TestEnvFromMetadata(t *testing.T) {
 			_, p, _ := refresh(t, pod, at(0))
 			assert.Equal(t, !tt.env, p.Complete, "the agent still tells of the old environment")
 			restarted(pod, "app", "app-1")
-			_, p, _ = refresh(t, told(pod), at(readTime))
+			_, p, _ = refresh(t, told(pod), at(completion.ReadTime))
 			assert.True(t, p.Complete)
 		})
 	}
@@ -125,7 +127,7 @@ func TestAHandCannotAnticipateARestart(t *testing.T) {
 			assert.Equal(t, "2", pod.Annotations["cfg"])
 			assert.Equal(t, corev1.ConditionFalse, gateOf(pod), "the node agent restarts nothing in service")
 			_, p, _ := refresh(t, pod, at(time.Minute))
-			assert.Equal(t, ReasonContainer, p.Reason)
+			assert.Equal(t, completion.ReasonContainer, p.Reason)
 			restarted(pod, "app", "app-1")
 			pod, p, _ = refresh(t, told(pod), at(time.Minute))
 			assert.True(t, p.Complete)
@@ -167,7 +169,7 @@ func TestAContainerThatWasNeverStartedNeedsNoRestart(t *testing.T) {
 	u, err := Diff(configured("1"), configured("2"), allGates)
 	require.NoError(t, err)
 	pod := runningPod(configured("1").Template, "w-1")
-	status := statusOf(pod, "app")
+	status := running.Status(pod, "app")
 	status.ContainerID, status.ImageID = "", ""
 	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
 	var missing *NodeAgentMissingError
@@ -185,9 +187,9 @@ func TestAHandInTheGracePeriodDoesNotEndTheUpdate(t *testing.T) {
 	pod = written(t, begin(t, pod, configured("1"), configured("2"), 10, at(0)))
 	pod.Annotations["cfg"] = "2"
 	pod, p, _ := refresh(t, pod, at(10*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	_, p, _ = refresh(t, pod, at(time.Minute))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	restarted(pod, "app", "app-1")
 	_, p, _ = refresh(t, told(pod), at(time.Minute))
 	assert.True(t, p.Complete)
@@ -203,7 +205,7 @@ func TestARestartInTheGracePeriodEndsTheUpdate(t *testing.T) {
 	told(pod)
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "injected", Env: []corev1.EnvVar{envFrom("CFG", "cfg")}})
 	pod, p, _ := refresh(t, pod, at(10*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	_, p, _ = refresh(t, pod, at(time.Minute))
 	assert.True(t, p.Complete, p.Message)
 }
@@ -215,9 +217,9 @@ func TestARollbackWaitsForRestartsThatTheStatusMayNotShowYet(t *testing.T) {
 	pod = written(t, begin(t, pod, configured("1"), configured("2"), 0, at(0)))
 	pod = written(t, begin(t, pod, configured("2"), configured("1"), 0, at(time.Second)))
 	_, p, _ := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason)
-	assert.Equal(t, readTime, p.RequeueAfter)
-	_, p, _ = refresh(t, pod, at(time.Second+readTime))
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReadTime, p.RequeueAfter)
+	_, p, _ = refresh(t, pod, at(time.Second+completion.ReadTime))
 	assert.True(t, p.Complete)
 }
 
@@ -229,11 +231,11 @@ func TestAnUpdateOfTheImageWaitsForRestartsThatAHandHasCaused(t *testing.T) {
 	pod := written(t, begin(t, annotatedByHand("9"), from, to, 0, at(0)))
 	restarted(pod, "side", "side-1")
 	_, p, _ := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	assert.Contains(t, p.Message, "app")
-	assert.Equal(t, unsureTime-time.Second, p.RequeueAfter)
+	assert.Equal(t, completion.UnsureTime-time.Second, p.RequeueAfter)
 
-	_, p, _ = refresh(t, pod, at(unsureTime))
+	_, p, _ = refresh(t, pod, at(completion.UnsureTime))
 	assert.True(t, p.Complete, "a node agent that is gone holds up no update that can do without it")
 	restarted(pod, "app", "app-1")
 	_, p, _ = refresh(t, told(pod), at(2*time.Second))

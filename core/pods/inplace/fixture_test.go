@@ -14,6 +14,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -81,6 +84,13 @@ func quantities(cpu, memory string) corev1.ResourceList {
 	return list
 }
 
+// resources are those of the first container.
+func resources(limits, requests corev1.ResourceList) func(*corev1.PodTemplateSpec) {
+	return func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limits, Requests: requests}
+	}
+}
+
 // runningPod is a ready pod of the template, as its kubelet reports it: container IDs <name>-0, one
 // image ID for each image.
 func runningPod(t *corev1.PodTemplateSpec, revision string) *corev1.Pod {
@@ -137,7 +147,7 @@ func imageIDOf(image string) string { return "registry/" + image + "@sha256:" + 
 
 // restarted reports that the kubelet runs the container anew from its spec.
 func restarted(pod *corev1.Pod, container, id string) {
-	status, image := statusOf(pod, container), containerOf(pod, container).Image
+	status, image := running.Status(pod, container), running.Container(pod, container).Image
 	status.ContainerID, status.Image, status.ImageID, status.Ready = id, image, imageIDOf(image), true
 	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	pod.Status.ObservedGeneration = pod.Generation
@@ -220,16 +230,16 @@ func answered(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 }
 
 // refresh brings the pod's update on and returns the pod as written.
-func refresh(t testing.TB, pod *corev1.Pod, now metav1.Time) (*corev1.Pod, Progress, []string) {
+func refresh(t testing.TB, pod *corev1.Pod, now metav1.Time) (*corev1.Pod, completion.Progress, []string) {
 	t.Helper()
 	c := action.NewPodChange(pod, now)
 	p := Refresh(c, allGates)
 	return answered(written(t, c), now), p, subresources(c)
 }
 
-func stateOf(t testing.TB, pod *corev1.Pod) *State {
+func stateOf(t testing.TB, pod *corev1.Pod) *record.State {
 	t.Helper()
-	s, err := readState(action.NewPodChange(pod, metav1.Time{}))
+	s, err := record.ReadState(action.NewPodChange(pod, metav1.Time{}))
 	require.NoError(t, err)
 	require.NotNil(t, s)
 	return s

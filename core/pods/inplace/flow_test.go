@@ -11,6 +11,11 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/annotation"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 )
 
 func TestPlainMetadataIsDoneWhenWritten(t *testing.T) {
@@ -81,7 +86,7 @@ func TestResizeCosts(t *testing.T) {
 			pod = written(t, c)
 
 			pod, p, writes := refresh(t, pod, at(0))
-			assert.Equal(t, ReasonKubelet, p.Reason)
+			assert.Equal(t, completion.ReasonKubelet, p.Reason)
 			assert.Empty(t, writes)
 			pod.Status.ObservedGeneration = pod.Generation
 			pod.Status.ContainerStatuses[0].Resources = pod.Spec.Containers[0].Resources.DeepCopy()
@@ -118,7 +123,7 @@ func TestResizeProgressSaysWhatTheKubeletSays(t *testing.T) {
 		stuck := pod.DeepCopy()
 		stuck.Status.Conditions = append(stuck.Status.Conditions, condition)
 		_, p, _ = refresh(t, stuck, at(0))
-		assert.Equal(t, ReasonResize+condition.Reason, p.Reason)
+		assert.Equal(t, completion.ReasonResize+condition.Reason, p.Reason)
 		assert.Contains(t, p.Message, "node has not enough cpu")
 
 		back := written(t, begin(t, stuck, v2, v1, 0, at(time.Second)))
@@ -145,7 +150,7 @@ func TestGrace(t *testing.T) {
 		c.SetLabel(contract.RevisionLabel, "w-2")
 		assert.Equal(t, []string{"status"}, subresources(c), "the plan rides on the condition")
 		pod, p, writes := refresh(t, answered(written(t, c), at(0)), at(0))
-		assert.Equal(t, ReasonGracePeriod, p.Reason)
+		assert.Equal(t, completion.ReasonGracePeriod, p.Reason)
 		assert.Equal(t, []string{"pod"}, writes, "the period begins")
 		return pod
 	}
@@ -154,11 +159,11 @@ func TestGrace(t *testing.T) {
 		assert.Equal(t, "app:v1", pod.Spec.Containers[0].Image)
 		assert.NotContains(t, pod.Labels, "version")
 		pod, p, writes := refresh(t, pod, at(3200*time.Millisecond))
-		assert.Equal(t, ReasonGracePeriod, p.Reason)
+		assert.Equal(t, completion.ReasonGracePeriod, p.Reason)
 		assert.Equal(t, 7*time.Second, p.RequeueAfter, "rounded up")
 		assert.Empty(t, writes)
 		pod, p, writes = refresh(t, pod, at(10*time.Second))
-		assert.Equal(t, ReasonBatch, p.Reason)
+		assert.Equal(t, completion.ReasonBatch, p.Reason)
 		assert.Equal(t, []string{"pod"}, writes)
 		assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
 		assert.Equal(t, "b", pod.Labels["version"])
@@ -174,7 +179,7 @@ func TestGrace(t *testing.T) {
 		pod := start()
 		pod.Labels[contract.RevisionLabel] = "w-1"
 		pod, p, _ := refresh(t, pod, at(5*time.Second))
-		assert.Equal(t, ReasonSuperseded, p.Reason)
+		assert.Equal(t, completion.ReasonSuperseded, p.Reason)
 		assert.NotContains(t, pod.Annotations, contract.InPlaceUpdateGraceAnnotation)
 		assert.Equal(t, "app:v1", pod.Spec.Containers[0].Image)
 		pod, p, _ = refresh(t, pod, at(6*time.Second))
@@ -189,7 +194,7 @@ func TestGrace(t *testing.T) {
 			pod := start()
 			spoil(pod)
 			pod, p, _ := refresh(t, pod, at(time.Hour))
-			assert.Equal(t, ReasonGracePeriod, p.Reason)
+			assert.Equal(t, completion.ReasonGracePeriod, p.Reason)
 			assert.Equal(t, "pod has apps.kruise.io/inplace-update-grace but apps.kruise.io/inplace-update-state not found", p.Message)
 			pod, _, _ = refresh(t, pod, at(time.Hour+10*time.Second))
 			assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
@@ -197,7 +202,7 @@ func TestGrace(t *testing.T) {
 	}
 	t.Run("begun by a clock that was ahead", func(t *testing.T) {
 		pod, p, writes := refresh(t, start(), at(-5*time.Minute))
-		assert.Equal(t, ReasonGracePeriod, p.Reason)
+		assert.Equal(t, completion.ReasonGracePeriod, p.Reason)
 		assert.Equal(t, 10*time.Second, p.RequeueAfter)
 		assert.Equal(t, []string{"pod"}, writes)
 		pod, p, writes = refresh(t, pod, at(-5*time.Minute+4*time.Second))
@@ -235,7 +240,7 @@ func TestUnreadableStateIsOvercomeByBeginningAgain(t *testing.T) {
 		pod.Status.Conditions[2].Status = corev1.ConditionFalse
 		pod.Annotations = map[string]string{key: "garbage"}
 		pod, p, writes := refresh(t, pod, at(0))
-		require.Equal(t, ReasonUnreadable, p.Reason)
+		require.Equal(t, completion.ReasonUnreadable, p.Reason)
 		assert.Contains(t, p.Message, key)
 		assert.Empty(t, writes)
 		pod = written(t, begin(t, pod, v2, v2, 0, at(0)))
@@ -252,39 +257,39 @@ func TestHashes(t *testing.T) {
 		return func(_ *corev1.EnvVar, _, key string) string { return values[key] }
 	}
 	c := &corev1.Container{Name: "app", Image: "app:v1", Env: []corev1.EnvVar{envFrom("B", "b"), envFrom("A", "a"), {Name: "LITERAL", Value: "x"}}}
-	assert.Equal(t, textHash(`[{"name":"A","value":"1"},{"name":"B"}]`), EnvHash(c, value(map[string]string{"a": "1"})))
-	assert.Equal(t, textHash(`null`), EnvHash(&corev1.Container{}, value(nil)))
-	assert.Equal(t, textHash(`{"image":"app:v1","name":"app"}`), plainHashes(c)[0])
+	assert.Equal(t, agentreport.TextHash(`[{"name":"A","value":"1"},{"name":"B"}]`), agentreport.EnvHash(c, value(map[string]string{"a": "1"})))
+	assert.Equal(t, agentreport.TextHash(`null`), agentreport.EnvHash(&corev1.Container{}, value(nil)))
+	assert.Equal(t, agentreport.TextHash(`{"image":"app:v1","name":"app"}`), agentreport.PlainHashes(c)[0])
 }
 
 func TestAnnotationsSurviveARoundTrip(t *testing.T) {
 	text, id := "1", "containerd://a"
-	s := &State{
+	s := &record.State{
 		Revision: "w-1", UpdateTimestamp: at(0), UpdateEnvFromMetadata: true, UpdateResources: true, UpdateImages: true,
-		LastContainerStatuses:    map[string]ContainerStatus{"a": {ImageID: "x", ContainerID: &id}, "b": {ImageID: "y"}},
+		LastContainerStatuses:    map[string]record.ContainerStatus{"a": {ImageID: "x", ContainerID: &id}, "b": {ImageID: "y"}},
 		NextContainerImages:      map[string]string{"c": "c:v2"},
-		NextContainerRefMetadata: map[string]Metadata{"c": {Labels: map[string]*string{"k": &text, "gone": nil}}},
+		NextContainerRefMetadata: map[string]record.Metadata{"c": {Labels: map[string]*string{"k": &text, "gone": nil}}},
 		NextContainerResources:   map[string]corev1.ResourceRequirements{"c": {Limits: quantities("1", "")}},
-		PreCheckBeforeNext:       &PreCheck{ContainersRequiredReady: []string{"a"}},
-		ContainerBatchesRecord:   []Batch{{Timestamp: at(0), Containers: []string{"a"}}},
+		PreCheckBeforeNext:       &record.PreCheck{ContainersRequiredReady: []string{"a"}},
+		ContainerBatchesRecord:   []record.Batch{{Timestamp: at(0), Containers: []string{"a"}}},
 	}
-	g := &Grace{
+	g := &record.Grace{
 		Revision: "w-1", ContainerImages: s.NextContainerImages, ContainerRefMetadata: s.NextContainerRefMetadata,
 		ContainerResources: s.NextContainerResources, GraceSeconds: 5, UpdateEnvFromMetadata: true,
-		MetadataPatch: plainChange{Metadata: Metadata{Labels: map[string]*string{"k": nil}}, DeleteFinalizers: []string{"f"}}.patch(),
+		MetadataPatch: record.Plain{Metadata: record.Metadata{Labels: map[string]*string{"k": nil}}, DeleteFinalizers: []string{"f"}}.Patch(),
 	}
 	c := action.NewPodChange(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 		contract.LegacyInPlaceUpdateStateAnnotation: "{}", contract.LegacyInPlaceUpdateGraceAnnotation: "{}",
 	}}}, at(0))
-	writeState(c, s)
-	writeGrace(c, g)
+	record.WriteState(c, s)
+	record.WriteGrace(c, g)
 	pod := written(t, c)
 	assert.Len(t, pod.Annotations, 2, "legacy keys go with the first write")
-	got := readPrior(action.NewPodChange(pod, at(0)))
-	require.NoError(t, got.err)
-	assert.JSONEq(t, encode(s), encode(got.state))
-	assert.JSONEq(t, encode(g), encode(got.grace))
-	assert.Equal(t, plainChange{Metadata: Metadata{Labels: map[string]*string{"k": nil}}, DeleteFinalizers: []string{"f"}}, got.plain)
+	got := record.Read(action.NewPodChange(pod, at(0)))
+	require.NoError(t, got.Err)
+	assert.JSONEq(t, annotation.Encode(s), annotation.Encode(got.State))
+	assert.JSONEq(t, annotation.Encode(g), annotation.Encode(got.Grace))
+	assert.Equal(t, record.Plain{Metadata: record.Metadata{Labels: map[string]*string{"k": nil}}, DeleteFinalizers: []string{"f"}}, got.Plain)
 }
 
 func TestResizeWhoseRecordWasLostIsAwaited(t *testing.T) {
@@ -303,7 +308,7 @@ func TestResizeWhoseRecordWasLostIsAwaited(t *testing.T) {
 	assert.Equal(t, []string{"pod"}, writes, "out of service already, resized already")
 	pod.Status.ObservedGeneration = pod.Generation
 	_, p, _ := refresh(t, pod, at(2*time.Second))
-	assert.Equal(t, ReasonResize, p.Reason)
+	assert.Equal(t, completion.ReasonResize, p.Reason)
 	pod.Status.ContainerStatuses[0].Resources = pod.Spec.Containers[0].Resources.DeepCopy()
 	_, p, _ = refresh(t, pod, at(2*time.Second))
 	assert.True(t, p.Complete)
@@ -323,7 +328,7 @@ func TestAPodServesOnlyWithWhatWasWritten(t *testing.T) {
 	pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, barrier("p_1"))
 	pod.Spec.Containers[1].Env = append(pod.Spec.Containers[1].Env, barrier("p_2"))
 	pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
-	status := statusOf(pod, "a")
+	status := running.Status(pod, "a")
 	status.State, status.ContainerID, status.Ready = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}, "", false
 	pod.Status.ObservedGeneration = pod.Generation
 	pod = written(t, begin(t, pod, v2, v3, 0, at(time.Minute)))

@@ -13,6 +13,12 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/diff"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
@@ -188,7 +194,7 @@ func (s *story) write(c *action.PodChange) {
 	if key := contract.RestartInPlaceAnnotation; from.Template.Annotations[key] != to.Template.Annotations[key] {
 		s.started = map[string]string{}
 		for _, c := range podspec.LongRunning(&s.pod.Spec) {
-			s.started[c.Name] = runningID(s.pod, c.Name)
+			s.started[c.Name] = running.ID(s.pod, c.Name)
 		}
 	}
 	s.become(after)
@@ -220,11 +226,11 @@ func (s *story) requireImagesInOrder(after *corev1.Pod) {
 
 // requireOwnContainers is what the record owes: it names none that the template does not have.
 func (s *story) requireOwnContainers(after *corev1.Pod) {
-	state := readPrior(action.NewPodChange(after, metav1.Time{})).state
+	state := record.Read(action.NewPodChange(after, metav1.Time{})).State
 	if state == nil {
 		return
 	}
-	require.False(s.t, state.touched("injected"), "a batch with a container that the template does not have: %v", state.ContainerBatchesRecord)
+	require.False(s.t, state.Touched("injected"), "a batch with a container that the template does not have: %v", state.ContainerBatchesRecord)
 }
 
 // become is the pod after a write.
@@ -233,8 +239,8 @@ func (s *story) become(after *corev1.Pod) {
 		s.asked = s.started
 	}
 	s.pod = after
-	if before := readPrior(action.NewPodChange(after, at(s.elapsed))); before.grace == nil && before.state != nil {
-		s.later, s.written = sets.New(before.state.NextContainerRestarts...), before.state.Restarts
+	if before := record.Read(action.NewPodChange(after, at(s.elapsed))); before.Grace == nil && before.State != nil {
+		s.later, s.written = sets.New(before.State.NextContainerRestarts...), before.State.Restarts
 	}
 }
 
@@ -244,19 +250,19 @@ func (s *story) requireRestarts(from, to *corev1.PodTemplateSpec, had bool) {
 	if from.Annotations[contract.RestartInPlaceAnnotation] == to.Annotations[contract.RestartInPlaceAnnotation] {
 		return
 	}
-	before := readPrior(action.NewPodChange(s.pod, at(s.elapsed)))
-	planned := sets.KeySet(before.state.Restarts)
-	if pending := before.pending(); pending != nil {
-		planned = planned.Union(pending.restarts)
+	before := record.Read(action.NewPodChange(s.pod, at(s.elapsed)))
+	planned := sets.KeySet(before.State.Restarts)
+	if pending := pending(before); pending != nil {
+		planned = planned.Union(pending.Restarts)
 	}
-	least, most := restartNames(to), restartNames(to)
+	least, most := diff.RestartNames(to), diff.RestartNames(to)
 	if had {
 		least, most = sets.New[string](), sets.New[string]()
-		for name := range restartNames(to) {
-			if s.asked[name] == runningID(s.pod, name) {
+		for name := range diff.RestartNames(to) {
+			if s.asked[name] == running.ID(s.pod, name) {
 				least.Insert(name)
 			}
-			if id, written := s.written[name]; least.Has(name) || s.later.Has(name) || written && id == runningID(s.pod, name) {
+			if id, written := s.written[name]; least.Has(name) || s.later.Has(name) || written && id == running.ID(s.pod, name) {
 				most.Insert(name)
 			}
 		}
@@ -268,17 +274,17 @@ func (s *story) requireRestarts(from, to *corev1.PodTemplateSpec, had bool) {
 // begun is the start of an update. One that leaves the pod in service and is done with it changes nothing that
 // a container would have to read anew.
 func (s *story) begun(from, to *corev1.PodTemplateSpec) {
-	before := readPrior(action.NewPodChange(s.pod, at(s.elapsed)))
-	done := gateOf(s.pod) == corev1.ConditionTrue && before.pending() == nil && s.elapsed-s.annotated >= readTime
+	before := record.Read(action.NewPodChange(s.pod, at(s.elapsed)))
+	done := gateOf(s.pod) == corev1.ConditionTrue && pending(before) == nil && s.elapsed-s.annotated >= completion.ReadTime
 	for _, key := range []string{"cfg-a", "cfg-b", "cfg-x"} {
 		if from.Annotations[key] == to.Annotations[key] {
 			continue
 		}
 		delete(s.byHand, key)
 		for _, wanted := range podspec.LongRunning(&to.Spec) {
-			c := containerOf(s.pod, wanted.Name)
-			if done && readsMetadata(c, fieldAnnotations, key) {
-				require.Equal(s.t, ExpectedEnvHash(c, s.pod), s.node.real[c.Name].env, "environment of %s, which nobody will restart", c.Name)
+			c := running.Container(s.pod, wanted.Name)
+			if done && agentreport.Reads(c, agentreport.FieldAnnotations, key) {
+				require.Equal(s.t, agentreport.ExpectedEnvHash(c, s.pod), s.node.real[c.Name].env, "environment of %s, which nobody will restart", c.Name)
 			}
 		}
 	}
@@ -287,14 +293,14 @@ func (s *story) begun(from, to *corev1.PodTemplateSpec) {
 // requireObservedAnew is what InPlaceUpdateReady True promises: what runs is what the pod says, by content,
 // and the pod says what its revision says.
 func (s *story) requireObservedAnew() {
-	state, err := readState(action.NewPodChange(s.pod, metav1.Time{}))
+	state, err := record.ReadState(action.NewPodChange(s.pod, metav1.Time{}))
 	require.NoError(s.t, err)
 	if state == nil || state.Revision != s.pod.Labels[contract.RevisionLabel] {
 		return
 	}
 	for _, c := range podspec.LongRunning(&s.revisions[state.Revision].Template.Spec) {
 		name := c.Name
-		spec, real := containerOf(s.pod, name), s.node.real[name]
+		spec, real := running.Container(s.pod, name), s.node.real[name]
 		require.Equal(s.t, c.Image, spec.Image)
 		require.Equal(s.t, contentOf(spec.Image), contentOf(real.image), "container %s at %s", name, s.elapsed)
 		require.NotEqual(s.t, state.Restarts[name], real.id, "container %s at %s", name, s.elapsed)
@@ -304,18 +310,18 @@ func (s *story) requireObservedAnew() {
 // requireEnvironments is the rest of that promise, which a hand may break later: what the update renews was
 // read by the containers that run, and of no other it is known that it was not.
 func (s *story) requireEnvironments() {
-	state, err := readState(action.NewPodChange(s.pod, metav1.Time{}))
+	state, err := record.ReadState(action.NewPodChange(s.pod, metav1.Time{}))
 	require.NoError(s.t, err)
 	if state == nil { // a lost write had left the readiness gate False
 		return
 	}
 	for name, real := range s.node.real {
-		c := containerOf(s.pod, name)
-		if _, known := startedWith(s.pod, name); known {
-			require.True(s.t, hasRead(Metadata{}, c, s.pod), "environment of %s as the node agent tells", name)
+		c := running.Container(s.pod, name)
+		if _, known := agentreport.StartedWith(s.pod, name); known {
+			require.True(s.t, record.HasRead(record.Metadata{}, c, s.pod), "environment of %s as the node agent tells", name)
 		}
-		if state.UpdateEnvFromMetadata && state.touched(name) && s.elapsed-s.annotated >= readTime {
-			require.Equal(s.t, ExpectedEnvHash(c, s.pod), real.env, "environment of %s", name)
+		if state.UpdateEnvFromMetadata && state.Touched(name) && s.elapsed-s.annotated >= completion.ReadTime {
+			require.Equal(s.t, agentreport.ExpectedEnvHash(c, s.pod), real.env, "environment of %s", name)
 		}
 	}
 }
@@ -324,10 +330,10 @@ func (s *story) requireAtTarget() {
 	t := s.target.Template
 	require.Equal(s.t, corev1.ConditionTrue, gateOf(s.pod))
 	for _, want := range podspec.LongRunning(&t.Spec) {
-		c := containerOf(s.pod, want.Name)
+		c := running.Container(s.pod, want.Name)
 		require.Equal(s.t, want.Image, c.Image)
-		require.True(s.t, noQuantities(missingQuantities(c.Resources, want.Resources)))
-		require.True(s.t, noQuantities(missingQuantities(s.node.real[c.Name].resources, c.Resources)))
+		require.True(s.t, quantity.None(quantity.Missing(c.Resources, want.Resources)))
+		require.True(s.t, quantity.None(quantity.Missing(s.node.real[c.Name].resources, c.Resources)))
 	}
 	for _, key := range []string{"cfg-a", "cfg-b", "cfg-x", "plain"} {
 		if s.byHand[key] {
@@ -336,6 +342,6 @@ func (s *story) requireAtTarget() {
 		require.Equal(s.t, t.Annotations[key], s.pod.Annotations[key], "annotation %s", key)
 	}
 	require.Equal(s.t, t.Labels["version"], s.pod.Labels["version"])
-	require.Equal(s.t, "mesh:v1", containerOf(s.pod, "injected").Image)
+	require.Equal(s.t, "mesh:v1", running.Container(s.pod, "injected").Image)
 	s.requireObservedAnew()
 }

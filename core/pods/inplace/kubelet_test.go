@@ -11,6 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -68,12 +72,12 @@ func newKubelet(random *rand.Rand, pod *corev1.Pod) *kubelet {
 
 func (k *kubelet) start(name string) {
 	k.serial++
-	c := containerOf(k.seen, name)
+	c := running.Container(k.seen, name)
 	p := process{
 		id: fmt.Sprintf("%s-%d", name, k.serial), image: c.Image,
-		env: ExpectedEnvHash(c, k.seen), resources: k.allocated(c),
+		env: agentreport.ExpectedEnvHash(c, k.seen), resources: k.allocated(c),
 	}
-	if old, known := k.real[name]; known && !old.stopped && raisedLimit(old.resources, p.resources) != "" && !resizeRestarts(c, missingQuantities(old.resources, p.resources)) {
+	if old, known := k.real[name]; known && !old.stopped && quantity.RaisedLimit(old.resources, p.resources) != "" && !quantity.Restarts(c, quantity.Missing(old.resources, p.resources)) {
 		k.inOld = append(k.inOld, p.id)
 	}
 	if podspec.IsSidecar(c) {
@@ -122,7 +126,7 @@ func (k *kubelet) allocated(c *corev1.Container) corev1.ResourceRequirements {
 // asked reports whether a container is to have other resources.
 func (k *kubelet) asked() bool {
 	for _, c := range podspec.LongRunning(&k.seen.Spec) {
-		if p, known := k.real[c.Name]; known && !noQuantities(missingQuantities(p.resources, c.Resources)) {
+		if p, known := k.real[c.Name]; known && !quantity.None(quantity.Missing(p.resources, c.Resources)) {
 			return true
 		}
 	}
@@ -146,13 +150,13 @@ func (k *kubelet) sync() {
 		if !known {
 			continue // a container that this node never reports
 		}
-		quantities := missingQuantities(p.resources, k.allocated(c))
+		quantities := quantity.Missing(p.resources, k.allocated(c))
 		switch {
 		case p.probes > 0 && !p.dead:
 			p.probes--
 			k.real[c.Name] = p
-		case p.dead, p.image != c.Image, !noQuantities(quantities) && resizeRestarts(c, quantities):
-			if !p.dead && p.image != c.Image && !noQuantities(quantities) {
+		case p.dead, p.image != c.Image, !quantity.None(quantities) && quantity.Restarts(c, quantities):
+			if !p.dead && p.image != c.Image && !quantity.None(quantities) {
 				k.atOnce = append(k.atOnce, p.id)
 			}
 			k.kill(c.Name)
@@ -177,22 +181,22 @@ func (k *kubelet) work() {
 // agent tells of the containers that the status shows, which may be gone by now, and stops those that run
 // with another environment or are to be restarted as they are, only while the readiness gate is False.
 func (k *kubelet) agent(pod *corev1.Pod) {
-	meta := RuntimeContainersMeta{}
+	meta := agentreport.RuntimeContainersMeta{}
 	for _, c := range podspec.LongRunning(&pod.Spec) {
-		status := statusOf(pod, c.Name)
+		status := running.Status(pod, c.Name)
 		if status == nil {
 			continue
 		}
 		env := k.env[status.ContainerID]
-		meta.Containers = append(meta.Containers, RuntimeContainer{
-			Name: c.Name, ContainerID: status.ContainerID, Hashes: ContainerHashes{ExtractedEnvFromMetadataHash: env},
+		meta.Containers = append(meta.Containers, agentreport.RuntimeContainer{
+			Name: c.Name, ContainerID: status.ContainerID, Hashes: agentreport.ContainerHashes{ExtractedEnvFromMetadataHash: env},
 		})
 		real := k.real[c.Name]
 		if gateOf(pod) != corev1.ConditionFalse || real.id != status.ContainerID {
 			continue
 		}
-		restart := RestartsUnderWay(pod)[c.Name] == real.id && real.image == c.Image
-		if restart || env != ExpectedEnvHash(c, pod) {
+		restart := record.RestartsUnderWay(pod)[c.Name] == real.id && real.image == c.Image
+		if restart || env != agentreport.ExpectedEnvHash(c, pod) {
 			k.kill(c.Name)
 			real = k.real[c.Name]
 			real.stopped = true
@@ -225,7 +229,7 @@ func (k *kubelet) send(pod *corev1.Pod) {
 		k.outbox.tell(&pod.Status.ContainerStatuses[i])
 	}
 	for i := range pod.Status.InitContainerStatuses {
-		if s := &pod.Status.InitContainerStatuses[i]; sidecarOf(pod, s.Name) != nil {
+		if s := &pod.Status.InitContainerStatuses[i]; running.Sidecar(pod, s.Name) != nil {
 			k.outbox.tell(s)
 		}
 	}

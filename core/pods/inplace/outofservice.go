@@ -8,6 +8,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -22,7 +24,7 @@ import (
 
 func takeOutOfService(c *action.PodChange) {
 	if podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
-		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, ReasonStartUpdate, "")
+		c.SetCondition(contract.InPlaceUpdateReady, corev1.ConditionFalse, completion.ReasonStartUpdate, "")
 	}
 }
 
@@ -36,13 +38,13 @@ func unreadyIn(c *action.PodChange) time.Duration {
 }
 
 // leaveService closes the readiness gate and returns the wait for the kubelet's answer; nil when it is there.
-func leaveService(c *action.PodChange) *Progress {
+func leaveService(c *action.PodChange) *completion.Progress {
 	takeOutOfService(c)
 	left := unreadyIn(c)
 	if left == 0 {
 		return nil
 	}
-	p := waitFor(ReasonKubelet, "the kubelet has yet to report the pod as not ready")
+	p := completion.WaitFor(completion.ReasonKubelet, "the kubelet has yet to report the pod as not ready")
 	p.RequeueAfter = left
 	return p
 }
@@ -56,90 +58,85 @@ func notReadySince(pod *corev1.Pod) string {
 	return ""
 }
 
-// plan closes the readiness gate and writes down the changes and the state that they begin with. Where another plan was
+// writePlan closes the readiness gate and writes down the changes and the state that they begin with. Where another plan was
 // not written yet, the pod has been out of service for a while.
-func (p prior) plan(c *action.PodChange, s *State, g *Grace, ch changes, way sets.Set[string]) {
+func writePlan(p record.Prior, c *action.PodChange, s *record.State, g *record.Grace, ch record.Changes, way sets.Set[string]) {
 	takeOutOfService(c)
 	if way.Len() > 0 {
-		s.ContainerBatchesRecord = []Batch{{Timestamp: c.Now, Containers: sets.List(way)}}
+		s.ContainerBatchesRecord = []record.Batch{{Timestamp: c.Now, Containers: sets.List(way)}}
 	}
-	g.NotReadySince, g.UpdateEnvFromMetadata = notReadySince(c.Pod), len(ch.metadata) > 0
-	g.ContainerImages, g.ContainerResources, g.ContainerRefMetadata = ch.images, ch.resources, ch.metadata
-	g.ContainerRestarts, g.RestartsOwed = sets.List(ch.restarts), p.owed(c.Pod)
-	if p.grace != nil && p.state != nil {
-		g.NotReadySince, s.UpdateTimestamp = p.grace.NotReadySince, p.state.UpdateTimestamp
+	g.NotReadySince, g.UpdateEnvFromMetadata = notReadySince(c.Pod), len(ch.Metadata) > 0
+	g.ContainerImages, g.ContainerResources, g.ContainerRefMetadata = ch.Images, ch.Resources, ch.Metadata
+	g.ContainerRestarts, g.RestartsOwed = sets.List(ch.Restarts), p.Owed(c.Pod)
+	if p.Grace != nil && p.State != nil {
+		g.NotReadySince, s.UpdateTimestamp = p.Grace.NotReadySince, p.State.UpdateTimestamp
 	}
-	writeState(c, s)
-	writeGrace(c, g)
+	record.WriteState(c, s)
+	record.WriteGrace(c, g)
 }
 
 // carryOut writes the first batch of the plan.
-func (p prior) carryOut(c *action.PodChange) {
-	g, s := p.grace, p.state
-	removeGrace(c)
-	p.plain.write(c)
-	rest := g.changes().missingOn(c.Pod)
-	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(s.resizesUnderWay(c.Pod))
-	resized := resizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest)
-	s.recordResized(c.Pod, resized)
+func carryOut(p record.Prior, c *action.PodChange) {
+	g, s := p.Grace, p.State
+	record.RemoveGrace(c)
+	p.Plain.Write(c)
+	rest := g.Changes().MissingOn(c.Pod)
+	way := sets.KeySet(s.LastContainerStatuses).Union(sets.KeySet(s.Restarts)).Union(completion.ResizesUnderWay(s, c.Pod))
+	resized := completion.ResizedBefore(c.Pod, sets.KeySet(g.ContainerResources), rest)
+	recordResized(s, c.Pod, resized)
 	divide(c, s, rest, way.Union(resized)).start(c, s)
 }
 
 // BeginGrace writes that the grace period has begun, where the pod has one.
 func BeginGrace(c *action.PodChange) {
-	if before := readPrior(c); before.grace != nil && before.state != nil {
-		before.grace.beginPeriod(c, before.state)
+	if before := record.Read(c); before.Grace != nil && before.State != nil {
+		beginPeriod(before.Grace, c, before.State)
 	}
 }
 
 // Next writes the change that the update of the pod leads to once the kubelet has answered and the grace period is
 // over.
 func Next(c *action.PodChange) {
-	switch before := readPrior(c); {
-	case before.unreadable() || before.state == nil:
-	case before.grace != nil:
-		before.carryOut(c)
-	case before.state.hasNext():
-		nextBatch(c, before.state)
+	switch before := record.Read(c); {
+	case before.Unreadable() || before.State == nil:
+	case before.Grace != nil:
+		carryOut(before, c)
+	case before.State.HasNext():
+		nextBatch(c, before.State)
 	}
 }
 
 // NextResizes writes all resources that the update of the pod has yet to write, also the resources of later batches. It
 // is for trying whether the server takes them.
 func NextResizes(c *action.PodChange) {
-	before := readPrior(c)
-	if before.unreadable() || before.state == nil {
+	before := record.Read(c)
+	if before.Unreadable() || before.State == nil {
 		return
 	}
-	rest := before.state.next()
-	if before.grace != nil {
-		rest = before.grace.changes()
+	rest := before.State.Next()
+	if before.Grace != nil {
+		rest = before.Grace.Changes()
 	}
-	resizes := newChanges()
-	resizes.resources = rest.missingOn(c.Pod).resources
-	resizes.write(c)
-}
-
-// IsPlanned reports whether an update of the pod is planned: it has taken the pod out of service and changed nothing yet.
-func IsPlanned(pod *corev1.Pod) bool {
-	return pod.Annotations[contract.InPlaceUpdateGraceAnnotation] != "" || pod.Annotations[contract.LegacyInPlaceUpdateGraceAnnotation] != ""
+	resizes := record.NewChanges()
+	resizes.Resources = rest.MissingOn(c.Pod).Resources
+	resizes.Write(c)
 }
 
 // beginPeriod lets the grace period begin when the pod is seen not ready, and again when it has been ready since; nil
 // when it has begun.
-func (g *Grace) beginPeriod(c *action.PodChange, s *State) *Progress {
+func beginPeriod(g *record.Grace, c *action.PodChange, s *record.State) *completion.Progress {
 	since := notReadySince(c.Pod)
 	if left := unreadyIn(c); left > 0 {
 		if g.NotReadySince != "" {
 			g.NotReadySince = ""
-			writeGrace(c, g)
+			record.WriteGrace(c, g)
 		}
 		return leaveService(c)
 	}
 	if g.GraceSeconds > 0 && since != g.NotReadySince && podstate.HasReadinessGate(c.Pod, contract.InPlaceUpdateReady) {
 		g.NotReadySince, s.UpdateTimestamp = since, c.Now
-		writeState(c, s)
-		writeGrace(c, g)
+		record.WriteState(c, s)
+		record.WriteGrace(c, g)
 	}
 	return nil
 }

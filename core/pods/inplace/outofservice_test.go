@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 )
 
 // leaving is a pod whose update of container app has begun and whose kubelet has not answered yet.
@@ -37,7 +38,7 @@ func TestContainersStopOnceThePodIsSeenNotReady(t *testing.T) {
 	pod := leaving(t, 0)
 	assert.Equal(t, corev1.ConditionTrue, pod.Status.Conditions[0].Status, "Ready is the kubelet's")
 	_, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonKubelet, p.Reason)
+	assert.Equal(t, completion.ReasonKubelet, p.Reason)
 	assert.Equal(t, "the kubelet has yet to report the pod as not ready", p.Message)
 	assert.Equal(t, answerTimeLeft(time.Second), p.RequeueAfter)
 	assert.Empty(t, writes)
@@ -92,14 +93,14 @@ func TestTheGracePeriodBeginsWhenThePodIsNotReady(t *testing.T) {
 		return written(t, c)
 	}
 	pod := leaving(t, 10)
-	pod = step(pod, 5*time.Second, ReasonKubelet, answerTimeLeft(5*time.Second))
-	pod = step(out(pod, 6*time.Second), 6*time.Second, ReasonGracePeriod, 10*time.Second)
-	pod = step(pod, 9*time.Second, ReasonGracePeriod, 7*time.Second)
-	pod = step(ready(pod, corev1.ConditionTrue, 10*time.Second), 10*time.Second, ReasonKubelet, answerTimeLeft(10*time.Second))
-	pod = step(out(pod, 11*time.Second), 12*time.Second, ReasonGracePeriod, 10*time.Second)
-	pod = step(out(pod, 15*time.Second), 21*time.Second, ReasonGracePeriod, 10*time.Second)
+	pod = step(pod, 5*time.Second, completion.ReasonKubelet, answerTimeLeft(5*time.Second))
+	pod = step(out(pod, 6*time.Second), 6*time.Second, completion.ReasonGracePeriod, 10*time.Second)
+	pod = step(pod, 9*time.Second, completion.ReasonGracePeriod, 7*time.Second)
+	pod = step(ready(pod, corev1.ConditionTrue, 10*time.Second), 10*time.Second, completion.ReasonKubelet, answerTimeLeft(10*time.Second))
+	pod = step(out(pod, 11*time.Second), 12*time.Second, completion.ReasonGracePeriod, 10*time.Second)
+	pod = step(out(pod, 15*time.Second), 21*time.Second, completion.ReasonGracePeriod, 10*time.Second)
 	assert.Equal(t, "app:v1", pod.Spec.Containers[0].Image)
-	pod = step(pod, 31*time.Second, ReasonBatch, 0)
+	pod = step(pod, 31*time.Second, completion.ReasonBatch, 0)
 	assert.Equal(t, "app:v2", pod.Spec.Containers[0].Image)
 }
 
@@ -121,10 +122,10 @@ func TestNextContainersStopOnceThePodIsSeenNotReady(t *testing.T) {
 
 	c = action.NewPodChange(pod, at(2*time.Second))
 	p := Refresh(c, allGates)
-	assert.Equal(t, ReasonKubelet, p.Reason)
+	assert.Equal(t, completion.ReasonKubelet, p.Reason)
 	assert.Equal(t, []string{"status"}, subresources(c))
 	pod, p, _ = refresh(t, answered(written(t, c), at(3*time.Second)), at(3*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	assert.Equal(t, "b:v2", pod.Spec.Containers[1].Image)
 }
 

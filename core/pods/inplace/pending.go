@@ -8,6 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -16,17 +20,17 @@ import (
 // it does not report so. The moment is the time of the last write, by the clock of the operator. Requests of other
 // clients, such as a vertical autoscaler, are not part of the update.
 func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options) time.Time {
-	if !o.Resize || !givenUp(pod) || !observed(pod) || !hasResources(pod, template) {
+	if !o.Resize || !completion.GivenUp(pod) || !completion.Observed(pod) || !hasResources(pod, template) {
 		return time.Time{}
 	}
-	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
-	s := before.state
-	if s == nil || before.grace != nil || before.unreadable() || !s.UpdateResources {
+	before := record.Read(action.NewPodChange(pod, metav1.Time{}))
+	s := before.State
+	if s == nil || before.Grace != nil || before.Unreadable() || !s.UpdateResources {
 		return time.Time{}
 	}
 	var since time.Time
 	for _, c := range podspec.LongRunning(&pod.Spec) {
-		if at := s.writtenAt(c.Name); s.touched(c.Name) && awaitResources(pod, c) != nil && at.After(since) {
+		if at := s.WrittenAt(c.Name); s.Touched(c.Name) && completion.AwaitResources(pod, c) != nil && at.After(since) {
 			since = at
 		}
 	}
@@ -38,48 +42,42 @@ func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Opt
 // inside the old limit of the pod. The result is empty if there is none.
 func StoppedResize(pod *corev1.Pod, o Options, now metav1.Time) string {
 	c := action.NewPodChange(pod, now)
-	if !o.Resize || nothingUnderWay(c) {
+	if !o.Resize || record.NothingUnderWay(c) {
 		return ""
 	}
-	before := readPrior(c)
-	if before.state == nil || before.grace != nil || before.unreadable() {
+	before := record.Read(c)
+	if before.State == nil || before.Grace != nil || before.Unreadable() {
 		return ""
 	}
 	for _, container := range podspec.LongRunning(&pod.Spec) {
-		if before.state.stopsResize(c, container.Name) {
+		if stopsResize(before.State, c, container.Name) {
 			return container.Name
 		}
 	}
 	return ""
 }
 
-func (s *State) stopsResize(c *action.PodChange, container string) bool {
+func stopsResize(s *record.State, c *action.PodChange, container string) bool {
 	switch {
 	case raisesLimit(c.Pod, container, s.NextContainerResources[container]) != "":
-		return s.isDown(c, container)
-	case !slices.Contains(s.RaisedLimits, container) || !observed(c.Pod) || givenUp(c.Pod):
+		return isDown(s, c, container)
+	case !slices.Contains(s.RaisedLimits, container) || !completion.Observed(c.Pod) || completion.GivenUp(c.Pod):
 		return false
 	}
-	return crashes(c.Pod, container) && c.Now.Sub(s.writtenAt(container)) < unsureTime
-}
-
-// crashes reports whether the kubelet waits with the next run of the container because it ends again and again.
-func crashes(pod *corev1.Pod, container string) bool {
-	status := statusOf(pod, container)
-	return status != nil && status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
+	return running.Crashes(c.Pod, container) && c.Now.Sub(s.WrittenAt(container)) < completion.UnsureTime
 }
 
 // ResizedByOthers reports whether the pod asks for other resources than the template names, with nothing of its update
 // left to be written: the pod's wait for them is not part of the update.
 func ResizedByOthers(pod *corev1.Pod, template *corev1.PodTemplateSpec) bool {
-	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
-	return before.pending() == nil && !before.unreadable() && !hasResources(pod, template)
+	before := record.Read(action.NewPodChange(pod, metav1.Time{}))
+	return pending(before) == nil && !before.Unreadable() && !hasResources(pod, template)
 }
 
 // hasResources reports whether the pod asks for all the cpu and memory that the template names.
 func hasResources(pod *corev1.Pod, template *corev1.PodTemplateSpec) bool {
 	for _, want := range podspec.LongRunning(&template.Spec) {
-		if c := containerOf(pod, want.Name); c == nil || !noQuantities(missingQuantities(c.Resources, effective(want.Resources))) {
+		if c := running.Container(pod, want.Name); c == nil || !quantity.None(quantity.Missing(c.Resources, quantity.Effective(want.Resources))) {
 			return false
 		}
 	}

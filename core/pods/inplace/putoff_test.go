@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 )
 
 // puttingOff are the conditions by which a kubelet says that a pod does not get its resources now.
@@ -52,7 +53,7 @@ func TestWhatANodePutsOffHoldsUpNothing(t *testing.T) {
 				}))
 				pod := written(t, begin(t, prioritised(runningPod(v1.Template, "w-1"), tt.priorities), v1, v2, 0, at(0)))
 				pod.Status.Conditions = append(pod.Status.Conditions, condition)
-				var p Progress
+				var p completion.Progress
 				for i := 1; pod.Spec.Containers[0].Image != "main:v2"; i++ {
 					require.Less(t, i, 4, "%+v", p)
 					pod.Status.ObservedGeneration = pod.Generation
@@ -65,9 +66,9 @@ func TestWhatANodePutsOffHoldsUpNothing(t *testing.T) {
 				assert.Equal(t, corev1.ConditionTrue, gateOf(pod))
 				assert.True(t, p.Serving)
 				assert.False(t, p.Complete, "its resources are told as awaited")
-				assert.Equal(t, ReasonResize+condition.Reason, p.Reason)
+				assert.Equal(t, completion.ReasonResize+condition.Reason, p.Reason)
 				_, p, writes := refresh(t, pod, at(240*time.Hour))
-				assert.Equal(t, ReasonResize+condition.Reason, p.Reason)
+				assert.Equal(t, completion.ReasonResize+condition.Reason, p.Reason)
 				assert.Empty(t, writes)
 				_, p, writes = refresh(t, resized(pod), at(240*time.Hour))
 				assert.True(t, p.Complete)
@@ -90,11 +91,11 @@ func TestARestartThatTheNodePutsOffDoesNotKeepThePodOutOfService(t *testing.T) {
 			assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
 			pod.Status.Conditions = append(pod.Status.Conditions, condition)
 			pod, p, _ := refresh(t, pod, at(time.Second))
-			assert.Equal(t, ReasonKubelet, p.Reason, "the condition may be about another resize")
+			assert.Equal(t, completion.ReasonKubelet, p.Reason, "the condition may be about another resize")
 			assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
 			pod.Status.ObservedGeneration = pod.Generation
 			pod, p, _ = refresh(t, pod, at(time.Second))
-			assert.Equal(t, ReasonResize+condition.Reason, p.Reason)
+			assert.Equal(t, completion.ReasonResize+condition.Reason, p.Reason)
 			assert.True(t, p.Serving)
 			assert.Equal(t, corev1.ConditionTrue, gateOf(pod))
 		})
@@ -108,7 +109,7 @@ func TestAResizeUnderWayIsNotPutOff(t *testing.T) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue})
 	pod.Status.ObservedGeneration = pod.Generation
 	pod, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonResize, p.Reason)
+	assert.Equal(t, completion.ReasonResize, p.Reason)
 	assert.False(t, p.Serving)
 	assert.Empty(t, writes)
 	assert.Equal(t, corev1.ConditionFalse, gateOf(pod))

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 )
 
 // A batch is one entry of the record: that its resizes go ahead of its restarts, or after them, is no batch.
@@ -52,14 +55,14 @@ func TestABatchIsOneEntryOfTheRecord(t *testing.T) {
 			v1, v2 := of(tt.change)
 			pod := prioritised(runningPod(v1.Template, "w-1"), tt.priorities)
 			if tt.down != "" {
-				statusOf(pod, tt.down).State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+				running.Status(pod, tt.down).State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 			}
 			pod = written(t, begin(t, pod, v1, v2, 0, at(0)))
-			var p Progress
+			var p completion.Progress
 			for i := 1; !p.Complete; i++ {
 				require.Less(t, i, 20, "%+v", p)
 				for _, name := range []string{"first", "second"} {
-					if status := statusOf(pod, name); status.Image != containerOf(pod, name).Image {
+					if status := running.Status(pod, name); status.Image != running.Container(pod, name).Image {
 						restarted(pod, name, name+"-1")
 					}
 				}

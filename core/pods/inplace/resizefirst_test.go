@@ -11,6 +11,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -29,7 +32,7 @@ func grown() (v1, v2 *Revision) {
 // resized is the pod after its kubelet has carried the resize out.
 func resized(pod *corev1.Pod) *corev1.Pod {
 	for _, c := range podspec.LongRunning(&pod.Spec) {
-		statusOf(pod, c.Name).Resources = c.Resources.DeepCopy()
+		running.Status(pod, c.Name).Resources = c.Resources.DeepCopy()
 	}
 	pod.Status.ObservedGeneration = pod.Generation
 	return pod
@@ -49,16 +52,16 @@ func TestAnImageWaitsForTheResizeOfItsContainer(t *testing.T) {
 	assert.Nil(t, s.PreCheckBeforeNext)
 
 	pod, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonKubelet, p.Reason)
+	assert.Equal(t, completion.ReasonKubelet, p.Reason)
 	assert.Empty(t, writes)
 	pod.Status.ObservedGeneration = pod.Generation
 	pod, p, writes = refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonResize, p.Reason)
+	assert.Equal(t, completion.ReasonResize, p.Reason)
 	assert.Empty(t, writes)
 
-	statusOf(pod, "b").Ready = false
+	running.Status(pod, "b").Ready = false
 	pod, p, writes = refresh(t, resized(pod), at(2*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason, "no container has to be ready")
+	assert.Equal(t, completion.ReasonBatch, p.Reason, "no container has to be ready")
 	assert.Equal(t, []string{"pod"}, writes)
 	assert.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
 	assert.Equal(t, "b:v2", pod.Spec.Containers[1].Image)
@@ -82,7 +85,7 @@ func TestAnImageDoesNotWaitForAResizeThatTheNodePutsOff(t *testing.T) {
 			pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
 			pod.Status.Conditions = append(pod.Status.Conditions, condition)
 			pod, p, writes := refresh(t, pod, at(time.Second))
-			assert.Equal(t, ReasonKubelet, p.Reason, "the condition may be about another resize")
+			assert.Equal(t, completion.ReasonKubelet, p.Reason, "the condition may be about another resize")
 			assert.Empty(t, writes)
 			pod.Status.ObservedGeneration = pod.Generation
 			pod, _, writes = refresh(t, pod, at(time.Second))
@@ -92,7 +95,7 @@ func TestAnImageDoesNotWaitForAResizeThatTheNodePutsOff(t *testing.T) {
 			restarted(pod, "a", "a-1")
 			restarted(pod, "b", "b-1")
 			pod, p, _ = refresh(t, pod, at(time.Minute))
-			assert.Equal(t, ReasonResize+condition.Reason, p.Reason, "the update is complete when both are")
+			assert.Equal(t, completion.ReasonResize+condition.Reason, p.Reason, "the update is complete when both are")
 			_, p, _ = refresh(t, resized(pod), at(time.Minute))
 			assert.True(t, p.Complete)
 		})
@@ -103,7 +106,7 @@ func TestAnImageDoesNotWaitForAResizeThatTheNodePutsOff(t *testing.T) {
 // has been started with it. One that crashes meanwhile is waited for no longer.
 func TestAnImageDoesNotWaitForAContainerThatIsDown(t *testing.T) {
 	down := func(pod *corev1.Pod) *corev1.Pod {
-		statusOf(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		running.Status(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 		return pod
 	}
 	v1, v2 := grown()
@@ -113,20 +116,20 @@ func TestAnImageDoesNotWaitForAContainerThatIsDown(t *testing.T) {
 	assert.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
 	pod.Status.ObservedGeneration = pod.Generation
 	_, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	assert.Empty(t, writes)
 	restarted(pod, "b", "b-1")
 	restarted(pod, "a", "a-1")
 	down(pod)
 	pod, p, writes = refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason, "with its new image it crashes, too: perhaps the resources help")
+	assert.Equal(t, completion.ReasonBatch, p.Reason, "with its new image it crashes, too: perhaps the resources help")
 	assert.Equal(t, []string{"resize", "pod"}, writes)
 	restarted(pod, "a", "a-2")
 	_, p, _ = refresh(t, resized(pod), at(2*time.Second))
 	assert.True(t, p.Complete, p.Message)
 
 	pod = down(written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0))))
-	statusOf(pod, "a").State.Waiting.Reason = "ContainerCreating"
+	running.Status(pod, "a").State.Waiting.Reason = "ContainerCreating"
 	pod, _, writes = refresh(t, pod, at(time.Second))
 	assert.Empty(t, writes, "it is about to run with what the kubelet knew before")
 	pod, _, _ = refresh(t, down(pod), at(time.Second))
@@ -167,12 +170,12 @@ func TestAfterItsGraceAnImageWaitsForTheResizeOfAnEarlierUpdate(t *testing.T) {
 	pod = written(t, begin(t, pod, v2, v3, 1, at(time.Second)))
 
 	pod, p, _ := refresh(t, pod, at(3*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	assert.Equal(t, "a:v1", pod.Spec.Containers[0].Image)
 	_, p, _ = refresh(t, pod, at(4*time.Second))
-	assert.Equal(t, ReasonKubelet, p.Reason)
+	assert.Equal(t, completion.ReasonKubelet, p.Reason)
 	pod, p, _ = refresh(t, resized(pod), at(5*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	assert.Equal(t, "a:v3", pod.Spec.Containers[0].Image)
 	assert.Equal(t, "b:v2", pod.Spec.Containers[1].Image)
 }
@@ -213,7 +216,7 @@ func TestResizesGoAheadInEachBatch(t *testing.T) {
 	_, p, _ := refresh(t, pod, at(2*time.Minute))
 	assert.True(t, p.Complete)
 	assert.Len(t, stateOf(t, pod).ContainerBatchesRecord, 2)
-	require.Empty(t, sets.List(readPrior(action.NewPodChange(pod, at(0))).state.next().containers()))
+	require.Empty(t, sets.List(record.Read(action.NewPodChange(pod, at(0))).State.Next().Containers()))
 	assert.NotEmpty(t, pod.Annotations[contract.InPlaceUpdateStateAnnotation])
 }
 
@@ -256,12 +259,12 @@ func TestAResizeWaitsForTheRestartOfAnEarlierUpdate(t *testing.T) {
 			}
 			assert.Equal(t, tt.image, pod.Spec.Containers[0].Image)
 			pod, p, writes := refresh(t, pod, at(time.Minute))
-			assert.NotEqual(t, ReasonBatch, p.Reason)
+			assert.NotEqual(t, completion.ReasonBatch, p.Reason)
 			assert.Empty(t, writes)
 
 			restarted(pod, "a", "a-1")
 			pod, p, writes = refresh(t, told(pod), at(2*time.Minute))
-			assert.Equal(t, ReasonBatch, p.Reason, p.Message)
+			assert.Equal(t, completion.ReasonBatch, p.Reason, p.Message)
 			assert.Equal(t, []string{"resize", "pod"}, writes)
 			assert.Equal(t, "2", pod.Spec.Containers[0].Resources.Requests.Cpu().String())
 			pod, p, _ = refresh(t, told(resized(pod)), at(3*time.Minute))
@@ -281,7 +284,7 @@ func TestABadImageHoldsUpNoOtherOne(t *testing.T) {
 	}))
 	pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
 	pod.Status.ObservedGeneration = pod.Generation
-	statusOf(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}
+	running.Status(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}
 	pod = written(t, begin(t, pod, v2, v3, 0, at(time.Hour)))
 	assert.Equal(t, "a:v3", pod.Spec.Containers[0].Image)
 	restarted(pod, "a", "a-1")

@@ -11,6 +11,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 )
 
 // asking has containers app and side, and asks for restarts by the value.
@@ -44,15 +47,15 @@ func TestRestartsAreAskedForByContainerID(t *testing.T) {
 			assert.Equal(t, tt.want != nil, u.Interrupts(pod))
 			pod = written(t, begin(t, pod, from, to, 0, at(0)))
 			assert.Equal(t, tt.to, pod.Annotations[contract.RestartInPlaceAnnotation])
-			assert.Equal(t, tt.want, RestartsUnderWay(pod))
+			assert.Equal(t, tt.want, record.RestartsUnderWay(pod))
 			for container := range tt.want {
 				assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
 				_, p, _ := refresh(t, pod, at(0))
-				assert.Equal(t, ReasonContainer, p.Reason)
+				assert.Equal(t, completion.ReasonContainer, p.Reason)
 				restarted(pod, container, container+"-1")
 				told(pod)
 			}
-			assert.Empty(t, RestartsUnderWay(pod))
+			assert.Empty(t, record.RestartsUnderWay(pod))
 			pod, p, _ := refresh(t, pod, at(0))
 			assert.True(t, p.Complete, p.Message)
 			assert.Equal(t, corev1.ConditionTrue, gateOf(pod))
@@ -84,7 +87,7 @@ func TestARestartNeedsTheNodeAgent(t *testing.T) {
 	pod = written(t, begin(t, told(pod), from, to, 0, at(0)))
 	delete(pod.Annotations, contract.RuntimeContainersMetaAnnotation)
 	_, p, _ := refresh(t, pod, at(time.Minute))
-	assert.Equal(t, ReasonNodeAgentMissing, p.Reason, "the agent has gone meanwhile")
+	assert.Equal(t, completion.ReasonNodeAgentMissing, p.Reason, "the agent has gone meanwhile")
 }
 
 func TestTheKubeletRestartsWhatGetsAnotherImage(t *testing.T) {
@@ -104,7 +107,7 @@ func TestTheKubeletRestartsWhatGetsAnotherImage(t *testing.T) {
 	back := asking("w-3", "1 app")
 	pod = told(written(t, begin(t, runningPod(from.Template, "w-1"), from, to, 0, at(0))))
 	pod = written(t, begin(t, pod, to, back, 0, at(time.Second)))
-	assert.Equal(t, map[string]string{"app": "app-0"}, RestartsUnderWay(pod))
+	assert.Equal(t, map[string]string{"app": "app-0"}, record.RestartsUnderWay(pod))
 }
 
 // What another update finds under way it goes on with, as long as its own template still asks for it.
@@ -127,7 +130,7 @@ func TestRestartsUnderWaySurviveTheNextUpdate(t *testing.T) {
 			next := asking("w-3", tt.value)
 			next.Template.Spec.Containers[1].Image = "side:v2"
 			pod := written(t, begin(t, pod.DeepCopy(), to, next, tt.grace, at(time.Second)))
-			assert.Equal(t, tt.want, RestartsUnderWay(pod))
+			assert.Equal(t, tt.want, record.RestartsUnderWay(pod))
 		})
 	}
 	t.Run("the agent has gone", func(t *testing.T) {
@@ -186,7 +189,7 @@ func TestAValueThatWasOnlyPlannedRestartsNothing(t *testing.T) {
 			pod, _, _ = refresh(t, pod, at(13*time.Second))
 			assert.Empty(t, pod.Annotations[contract.InPlaceUpdateGraceAnnotation])
 			assert.Equal(t, tt.values[len(tt.values)-1], pod.Annotations[contract.RestartInPlaceAnnotation])
-			assert.Equal(t, tt.want, RestartsUnderWay(pod))
+			assert.Equal(t, tt.want, record.RestartsUnderWay(pod))
 			assert.Equal(t, tt.later, stateOf(t, pod).NextContainerRestarts)
 		})
 	}
@@ -198,21 +201,21 @@ func TestRestartsFollowLaunchPrioritiesAndGrace(t *testing.T) {
 		return told(prioritised(runningPod(from.Template, "w-1"), map[string]string{"side": "p_2", "app": "p_1"}))
 	}
 	pod := written(t, begin(t, given(), from, to, 10, at(0)))
-	assert.Empty(t, RestartsUnderWay(pod))
+	assert.Empty(t, record.RestartsUnderWay(pod))
 	assert.Equal(t, corev1.ConditionFalse, gateOf(pod))
 	pod, p, _ := refresh(t, pod, at(10*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
-	assert.Equal(t, map[string]string{"side": "side-0"}, RestartsUnderWay(pod))
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
+	assert.Equal(t, map[string]string{"side": "side-0"}, record.RestartsUnderWay(pod))
 	assert.Equal(t, []string{"app"}, stateOf(t, pod).NextContainerRestarts)
 
 	restarted(pod, "side", "side-1")
-	statusOf(pod, "side").Ready = false
+	running.Status(pod, "side").Ready = false
 	_, p, _ = refresh(t, told(pod), at(11*time.Second))
-	assert.Equal(t, ReasonNotReady, p.Reason)
-	statusOf(pod, "side").Ready = true
+	assert.Equal(t, completion.ReasonNotReady, p.Reason)
+	running.Status(pod, "side").Ready = true
 	pod, p, _ = refresh(t, pod, at(12*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason)
-	assert.Equal(t, map[string]string{"app": "app-0"}, RestartsUnderWay(pod))
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
+	assert.Equal(t, map[string]string{"app": "app-0"}, record.RestartsUnderWay(pod))
 	restarted(pod, "app", "app-1")
 	_, p, _ = refresh(t, told(pod), at(13*time.Second))
 	assert.True(t, p.Complete, p.Message)
@@ -221,21 +224,21 @@ func TestRestartsFollowLaunchPrioritiesAndGrace(t *testing.T) {
 func TestAContainerThatWasNeverStartedIsNotRestarted(t *testing.T) {
 	from, to := asking("w-1", ""), asking("w-2", "1 app")
 	pod := runningPod(from.Template, "w-1")
-	statusOf(pod, "app").ContainerID = ""
+	running.Status(pod, "app").ContainerID = ""
 	u, err := Diff(from, to, allGates)
 	require.NoError(t, err)
 	require.NoError(t, u.Check(pod))
 	assert.False(t, u.Interrupts(pod))
 	c := begin(t, pod, from, to, 0, at(0))
 	assert.Equal(t, "1 app", c.Annotation(contract.RestartInPlaceAnnotation))
-	assert.Empty(t, RestartsUnderWay(written(t, c)))
+	assert.Empty(t, record.RestartsUnderWay(written(t, c)))
 }
 
 func TestRecordsThatCannotBeReadRestartNothing(t *testing.T) {
 	pod := runningPod(asking("w-1", "").Template, "w-1")
 	pod.Annotations = map[string]string{contract.InPlaceUpdateStateAnnotation: `{"restarts":["app"]}`}
-	assert.Empty(t, RestartsUnderWay(pod))
-	assert.Equal(t, ReasonUnreadable, func() string {
+	assert.Empty(t, record.RestartsUnderWay(pod))
+	assert.Equal(t, completion.ReasonUnreadable, func() string {
 		pod.Status.Conditions[2].Status = corev1.ConditionFalse
 		p := Refresh(action.NewPodChange(pod, at(0)), allGates)
 		return p.Reason

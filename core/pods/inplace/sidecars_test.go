@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -40,17 +43,17 @@ func TestNativeSidecarsChangeOneAfterTheOtherBeforeContainers(t *testing.T) {
 	assert.Equal(t, map[string]string{"log": "log:v2", "app": "app:v2"}, stateOf(t, pod).NextContainerImages)
 
 	_, p, _ := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonKubelet, p.Reason)
+	assert.Equal(t, completion.ReasonKubelet, p.Reason)
 	restarted(pod, "mesh", "mesh-1")
-	statusOf(pod, "mesh").Ready, statusOf(pod, "mesh").Started = false, new(false)
+	running.Status(pod, "mesh").Ready, running.Status(pod, "mesh").Started = false, new(false)
 	_, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason, "it has not passed its startup probe")
+	assert.Equal(t, completion.ReasonContainer, p.Reason, "it has not passed its startup probe")
 	assert.Contains(t, p.Message, "mesh")
 	assert.Empty(t, writes)
 
-	statusOf(pod, "mesh").Started = new(true)
+	running.Status(pod, "mesh").Started = new(true)
 	pod, p, writes = refresh(t, pod, at(2*time.Second))
-	assert.Equal(t, ReasonBatch, p.Reason, "it may become ready with the containers that come after it")
+	assert.Equal(t, completion.ReasonBatch, p.Reason, "it may become ready with the containers that come after it")
 	assert.Equal(t, []string{"pod"}, writes)
 	assert.Equal(t, []string{"mesh:v2", "log:v2", "app:v1"}, imagesOf(pod))
 
@@ -70,10 +73,10 @@ func TestABadImageOfANativeSidecarIsTakenBack(t *testing.T) {
 	v2 := revisionOf("w-2", images(v1.Template, map[string]string{"mesh": "mesh:none", "app": "app:v2"}))
 	pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
 	pod.Status.ObservedGeneration = pod.Generation
-	status := statusOf(pod, "mesh")
+	status := running.Status(pod, "mesh")
 	status.State, status.Ready = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}, false
 	_, p, writes := refresh(t, pod, at(time.Hour))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	assert.Empty(t, writes)
 
 	pod = written(t, begin(t, pod, v2, v1, 0, at(time.Hour)))
@@ -90,13 +93,13 @@ func TestAnotherTagOfANativeSidecarIsBelievedOnceItHasStarted(t *testing.T) {
 	v2 := revisionOf("w-2", images(v1.Template, map[string]string{"mesh": "mesh:latest"}))
 	pod := written(t, begin(t, runningPod(v1.Template, "w-1"), v1, v2, 0, at(0)))
 	restarted(pod, "mesh", "mesh-1")
-	status := statusOf(pod, "mesh")
+	status := running.Status(pod, "mesh")
 	status.Image, status.ImageID, status.Ready, status.Started = "mesh:v1", imageIDOf("mesh:v1"), false, new(false)
-	_, p, _ := refresh(t, pod, at(unsureTime))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	_, p, _ := refresh(t, pod, at(completion.UnsureTime))
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	assert.Contains(t, p.Message, "startup probe")
 	status.Ready, status.Started = true, new(true)
-	_, p, _ = refresh(t, pod, at(unsureTime))
+	_, p, _ = refresh(t, pod, at(completion.UnsureTime))
 	assert.True(t, p.Complete)
 }
 
@@ -135,19 +138,19 @@ func TestNativeSidecarsRestartAsTheyAreOneAfterTheOther(t *testing.T) {
 			to := askingSidecars("w-2", "a", "a", value)
 			pod := written(t, begin(t, told(runningPod(from.Template, "w-1")), from, to, 0, at(0)))
 			for i, name := range order {
-				assert.Equal(t, map[string]string{name: name + "-0"}, RestartsUnderWay(pod))
+				assert.Equal(t, map[string]string{name: name + "-0"}, record.RestartsUnderWay(pod))
 				restarted(pod, name, name+"-1")
 				told(pod)
 				if i+1 == len(order) {
 					break
 				}
-				statusOf(pod, name).Ready, statusOf(pod, name).Started = false, new(false)
+				running.Status(pod, name).Ready, running.Status(pod, name).Started = false, new(false)
 				_, p, writes := refresh(t, pod, at(time.Second))
-				assert.Equal(t, ReasonNotReady, p.Reason, "it has not passed its startup probe")
+				assert.Equal(t, completion.ReasonNotReady, p.Reason, "it has not passed its startup probe")
 				assert.Empty(t, writes)
-				statusOf(pod, name).Started = new(true)
+				running.Status(pod, name).Started = new(true)
 				pod, p, _ = refresh(t, pod, at(time.Second))
-				assert.Equal(t, ReasonBatch, p.Reason)
+				assert.Equal(t, completion.ReasonBatch, p.Reason)
 			}
 			_, p, _ := refresh(t, pod, at(time.Minute))
 			assert.True(t, p.Complete, p.Message)
@@ -191,7 +194,7 @@ func TestTheEnvironmentOfANativeSidecarGoesFirst(t *testing.T) {
 	pod, _, _ = refresh(t, told(pod), at(2*time.Minute))
 	step("b", "log:v2", "b")
 	_, p, _ := refresh(t, pod, at(3*time.Minute))
-	assert.Equal(t, ReasonContainer, p.Reason)
+	assert.Equal(t, completion.ReasonContainer, p.Reason)
 	restarted(pod, "app", "app-1")
 	_, p, _ = refresh(t, told(pod), at(4*time.Minute))
 	assert.True(t, p.Complete, p.Message)
@@ -236,7 +239,7 @@ func TestResourcesOfNativeSidecars(t *testing.T) {
 		assert.Equal(t, []string{"2", "1", "500m"}, cpuOf(pod))
 		pod.Status.ObservedGeneration = pod.Generation
 		_, p, _ := refresh(t, pod, at(time.Second))
-		assert.Equal(t, ReasonResize, p.Reason)
+		assert.Equal(t, completion.ReasonResize, p.Reason)
 		_, p, _ = refresh(t, resized(pod), at(2*time.Second))
 		assert.True(t, p.Complete, p.Message)
 	})
@@ -271,7 +274,7 @@ func TestResourcesOfNativeSidecars(t *testing.T) {
 		assert.Equal(t, []string{"mesh:v2", "log:v1", "app:v1"}, imagesOf(pod))
 		restarted(pod, "mesh", "mesh-1")
 		pod, p, _ := refresh(t, pod, at(2*time.Second))
-		assert.Equal(t, ReasonBatch, p.Reason, "what a container gives is what the sidecar waits for")
+		assert.Equal(t, completion.ReasonBatch, p.Reason, "what a container gives is what the sidecar waits for")
 		assert.Equal(t, []string{"2", "1", "500m"}, cpuOf(pod))
 		pod.Status.Conditions = pod.Status.Conditions[:len(pod.Status.Conditions)-1]
 		pod, _, _ = refresh(t, resized(pod), at(3*time.Second))

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -34,10 +36,10 @@ func limited(memory string, images ...string) (v1, v2 *Revision) {
 // crashed is the pod whose container a waits to be started again. Of such a container kubelets report the resources that
 // it is to get.
 func crashed(pod *corev1.Pod) *corev1.Pod {
-	status := statusOf(pod, "a")
+	status := running.Status(pod, "a")
 	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
-	status.Ready, status.Resources = false, containerOf(pod, "a").Resources.DeepCopy()
+	status.Ready, status.Resources = false, running.Container(pod, "a").Resources.DeepCopy()
 	pod.Status.ObservedGeneration = pod.Generation
 	return pod
 }
@@ -45,7 +47,7 @@ func crashed(pod *corev1.Pod) *corev1.Pod {
 // The kubelet starts a container that is down with its new limit inside the old limit of the pod, where it is killed again.
 func TestALimitIsNotRaisedOfAContainerThatIsDown(t *testing.T) {
 	starting := func(pod *corev1.Pod) *corev1.Pod {
-		statusOf(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+		running.Status(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 		return pod
 	}
 	for name, tt := range map[string]struct {
@@ -54,14 +56,17 @@ func TestALimitIsNotRaisedOfAContainerThatIsDown(t *testing.T) {
 		state  func(*corev1.Pod) *corev1.Pod
 		why    string
 	}{
-		"in a crash loop":                {memory: "128Mi", state: crashed, why: "resources.limits.memory"},
-		"with a new image":               {memory: "128Mi", images: []string{"a:v2"}, state: crashed, why: "resources.limits.memory"},
-		"never started":                  {memory: "128Mi", state: func(pod *corev1.Pod) *corev1.Pod { pod.Status.ContainerStatuses = nil; return pod }, why: "resources.limits.memory"},
-		"that runs":                      {memory: "128Mi", state: func(pod *corev1.Pod) *corev1.Pod { return pod }},
-		"that is about to run":           {memory: "128Mi", state: starting},
-		"but lowered":                    {memory: "32Mi", state: crashed},
-		"but left as it is":              {memory: "64Mi", images: []string{"a:v2"}, state: crashed},
-		"of another container than that": {memory: "128Mi", state: func(pod *corev1.Pod) *corev1.Pod { statusOf(pod, "b").State = corev1.ContainerState{}; return pod }},
+		"in a crash loop":      {memory: "128Mi", state: crashed, why: "resources.limits.memory"},
+		"with a new image":     {memory: "128Mi", images: []string{"a:v2"}, state: crashed, why: "resources.limits.memory"},
+		"never started":        {memory: "128Mi", state: func(pod *corev1.Pod) *corev1.Pod { pod.Status.ContainerStatuses = nil; return pod }, why: "resources.limits.memory"},
+		"that runs":            {memory: "128Mi", state: func(pod *corev1.Pod) *corev1.Pod { return pod }},
+		"that is about to run": {memory: "128Mi", state: starting},
+		"but lowered":          {memory: "32Mi", state: crashed},
+		"but left as it is":    {memory: "64Mi", images: []string{"a:v2"}, state: crashed},
+		"of another container than that": {memory: "128Mi", state: func(pod *corev1.Pod) *corev1.Pod {
+			running.Status(pod, "b").State = corev1.ContainerState{}
+			return pod
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v1, v2 := limited(tt.memory, tt.images...)
@@ -84,7 +89,7 @@ func TestALimitIsNotRaisedOfAContainerThatIsDown(t *testing.T) {
 func TestAHigherLimitWaitsUntilTheContainerRuns(t *testing.T) {
 	v1, v2 := limited("128Mi", "a:v1", "b:v2")
 	pod := runningPod(v1.Template, "w-1")
-	statusOf(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	running.Status(pod, "a").State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 	c := begin(t, pod, v1, v2, 0, at(0))
 	assert.Equal(t, []string{"pod"}, subresources(c), "the pod is out of service already")
 	pod = written(t, c)
@@ -93,17 +98,17 @@ func TestAHigherLimitWaitsUntilTheContainerRuns(t *testing.T) {
 	restarted(pod, "b", "b-1")
 
 	pod, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonResize, p.Reason)
+	assert.Equal(t, completion.ReasonResize, p.Reason)
 	assert.Contains(t, p.Message, "container a is not running")
 	assert.True(t, p.Serving)
 	assert.Equal(t, []string{"status"}, writes)
 	_, p, writes = refresh(t, pod, at(time.Hour))
-	assert.Equal(t, ReasonResize, p.Reason)
+	assert.Equal(t, completion.ReasonResize, p.Reason)
 	assert.Empty(t, writes)
 
 	restarted(pod, "a", "a-1")
 	pod, p, writes = refresh(t, pod, at(time.Hour))
-	assert.Equal(t, ReasonBatch, p.Reason)
+	assert.Equal(t, completion.ReasonBatch, p.Reason)
 	assert.Equal(t, []string{"resize", "pod"}, writes)
 	_, p, _ = refresh(t, resized(pod), at(time.Hour))
 	assert.True(t, p.Complete, p.Message)
@@ -116,7 +121,7 @@ func TestResourcesAreThoseOfARunningContainer(t *testing.T) {
 	for range 3 {
 		_, p, _ := refresh(t, crashed(pod), at(time.Hour))
 		assert.False(t, p.Complete)
-		assert.Equal(t, ReasonResize, p.Reason)
+		assert.Equal(t, completion.ReasonResize, p.Reason)
 		assert.Contains(t, p.Message, "container a has yet to run")
 	}
 	restarted(pod, "a", "a-1")
@@ -158,13 +163,13 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 		},
 		"it went down long after": {
 			pod:  func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
-			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return crashed(pod) }, at: unsureTime,
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return crashed(pod) }, at: completion.UnsureTime,
 		},
 		"it restarts for its resize": {
 			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
 			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod {
 				crashed(pod)
-				statusOf(pod, "a").State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+				running.Status(pod, "a").State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 				return pod
 			}, at: time.Second,
 		},
@@ -237,7 +242,7 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 				t.Helper()
 				restarted(pod, "a", "a-1")
-				statusOf(pod, "a").State.Running.StartedAt = at(time.Second)
+				running.Status(pod, "a").State.Running.StartedAt = at(time.Second)
 				pod, _, _ = refresh(t, resized(pod), at(2*time.Second))
 				require.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
 				return crashed(pod)

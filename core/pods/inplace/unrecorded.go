@@ -12,6 +12,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -34,13 +37,13 @@ func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Optio
 	if !o.Resize || len(entries) == 0 {
 		return nil, 0
 	}
-	before := readPrior(action.NewPodChange(pod, metav1.Time{}))
-	if before.unreadable() {
+	before := record.Read(action.NewPodChange(pod, metav1.Time{}))
+	if before.Unreadable() {
 		return nil, 0
 	}
-	lost := before.unrecorded(pod, template, o)
-	if pending := before.pending(); pending != nil {
-		lost = lost.Difference(pending.resources)
+	lost := unrecorded(before, pod, template, o)
+	if pending := pending(before); pending != nil {
+		lost = lost.Difference(pending.Resources)
 	}
 	for _, e := range entries {
 		if e.Time != nil {
@@ -53,16 +56,16 @@ func UnrecordedResize(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Optio
 // unrecorded are the containers with resources that differ from the template and were written last by an update to
 // another revision than the pod's. An update has dealt with the resizes that it saw when it began. A memory limit that the
 // cluster does not lower stays as it is.
-func (p prior) unrecorded(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options) sets.Set[string] {
+func unrecorded(p record.Prior, pod *corev1.Pod, template *corev1.PodTemplateSpec, o Options) sets.Set[string] {
 	lost := sets.New[string]()
 	for _, e := range podstate.ResizesForOthers(pod) {
-		if p.state != nil && slices.Contains(p.state.SeenResizes, nameOf(e)) {
+		if p.State != nil && slices.Contains(p.State.SeenResizes, nameOf(e)) {
 			continue
 		}
 		fields := resourcesIn(e)
 		for _, want := range podspec.LongRunning(&template.Spec) {
-			have, wanted := containerOf(pod, want.Name), effective(want.Resources)
-			if have != nil && fields[want.Name].differ(have.Resources, wanted) && o.loweredLimit(have, wanted) == "" {
+			have, wanted := running.Container(pod, want.Name), quantity.Effective(want.Resources)
+			if have != nil && fields[want.Name].differ(have.Resources, wanted) && o.LoweredLimit(have, wanted) == "" {
 				lost.Insert(want.Name)
 			}
 		}
@@ -99,9 +102,9 @@ type resourceFields struct{ limits, requests []corev1.ResourceName }
 
 // differ reports whether one of the quantities is another one than wanted, where one is.
 func (f resourceFields) differ(have, want corev1.ResourceRequirements) bool {
-	missing := missingQuantities(have, want)
-	return slices.ContainsFunc(f.limits, func(n corev1.ResourceName) bool { return has(missing.Limits, n) }) ||
-		slices.ContainsFunc(f.requests, func(n corev1.ResourceName) bool { return has(missing.Requests, n) })
+	missing := quantity.Missing(have, want)
+	return slices.ContainsFunc(f.limits, func(n corev1.ResourceName) bool { return quantity.Has(missing.Limits, n) }) ||
+		slices.ContainsFunc(f.requests, func(n corev1.ResourceName) bool { return quantity.Has(missing.Requests, n) })
 }
 
 // fieldTree is the JSON of a FieldsV1.

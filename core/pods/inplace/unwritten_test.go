@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 )
 
 // meshed has native sidecar mesh, which reads annotation mesh-cfg and restarts for other cpu, and container app, which reads
@@ -58,7 +60,7 @@ func TestAnUpdateWithoutABatchAwaitsNoEnvironment(t *testing.T) {
 
 	restarted(pod, "mesh", "mesh-1")
 	pod, p, writes := refresh(t, told(pod, "injected"), at(2*time.Second))
-	require.Equal(t, ReasonBatch, p.Reason, p.Message)
+	require.Equal(t, completion.ReasonBatch, p.Reason, p.Message)
 	assert.Equal(t, []string{"resize", "pod"}, writes)
 	assert.Equal(t, []string{"mesh"}, stateOf(t, pod).ContainerBatchesRecord[0].Containers)
 }
@@ -74,11 +76,11 @@ func TestAnUpdateWithoutABatchLeavesNothingToTheNext(t *testing.T) {
 func TestADroppedPlanAwaitsNothing(t *testing.T) {
 	pod := injectedInto(runningPod(meshed().Template, "w-1"))
 	pod = written(t, begin(t, pod, meshed(), reconfigured("w-2", "2", "2"), 10, at(0)))
-	statusOf(pod, "mesh").Resources.Requests = quantities("500m", "") // of somebody else, and put off
+	running.Status(pod, "mesh").Resources.Requests = quantities("500m", "") // of somebody else, and put off
 	pod.Status.Conditions = append(pod.Status.Conditions, puttingOff()["deferred"])
 	pod.Labels[contract.RevisionLabel] = "w-1"
 	pod, p, _ := refresh(t, pod, at(time.Second))
-	require.Equal(t, ReasonSuperseded, p.Reason)
+	require.Equal(t, completion.ReasonSuperseded, p.Reason)
 
 	pod, p, writes := refresh(t, pod, at(2*time.Second))
 	assert.True(t, p.Complete, p.Message)

@@ -12,6 +12,12 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/diff"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -36,7 +42,7 @@ func (e *NodeAgentMissingError) Error() string {
 type Update struct {
 	revision string
 	template *corev1.PodTemplateSpec
-	scope    scope
+	scope    diff.Scope
 	options  Options
 	// needsAgent is true if a container reads a key of the scope, or is to be restarted as it is.
 	needsAgent bool
@@ -45,7 +51,7 @@ type Update struct {
 // Diff reports whether a pod of revision from can be brought to revision to in place, compared by the meaning of the
 // two templates, defaults included, not by their bytes. The error is a *NotPossibleError.
 func Diff(from, to *Revision, o Options) (*Update, error) {
-	s, err := templates(from, to, o)
+	s, err := diff.Templates(from, to, o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +60,7 @@ func Diff(from, to *Revision, o Options) (*Update, error) {
 		template:   to.Template,
 		scope:      *s,
 		options:    o,
-		needsAgent: s.restarts.Len() > 0 || o.EnvFromMetadata && s.readByEnv(to.Template),
+		needsAgent: s.Restarts.Len() > 0 || o.EnvFromMetadata && s.ReadByEnv(to.Template),
 	}, nil
 }
 
@@ -66,33 +72,33 @@ func (u *Update) Revision() string { return u.revision }
 // annotation, and those that are restarted as they are, need the readiness gate, without which the node agent restarts
 // nothing (*NotPossibleError), and a node agent that knows them (*NodeAgentMissingError).
 func (u *Update) Check(pod *corev1.Pod) error {
-	before := readPlanned(action.NewPodChange(pod, metav1.Time{}))
-	if !u.needsAgent && u.scope.resources.Len() == 0 && before.pending() == nil && !before.unreadable() && before.unrecorded(pod, u.template, u.options).Len() == 0 {
+	before := record.ReadPlanned(action.NewPodChange(pod, metav1.Time{}))
+	if !u.needsAgent && u.scope.Resources.Len() == 0 && pending(before) == nil && !before.Unreadable() && unrecorded(before, pod, u.template, u.options).Len() == 0 {
 		return nil
 	}
 	ch, _, _ := u.forPod(pod, before)
-	if err := ch.checkResizes(pod, u.options); err != nil {
+	if err := checkResizes(ch, pod, u.options); err != nil {
 		return err
 	}
-	return ch.checkAgent(pod)
+	return checkAgent(ch, pod)
 }
 
 // checkResizes reports whether the node can be asked to carry the resizes out.
-func (ch changes) checkResizes(pod *corev1.Pod, o Options) error {
-	var s *State
+func checkResizes(ch record.Changes, pod *corev1.Pod, o Options) error {
+	var s *record.State
 	c := action.NewPodChange(pod, metav1.Time{})
-	for _, name := range slices.Sorted(maps.Keys(ch.resources)) {
-		if path := o.loweredLimit(containerOf(pod, name), ch.resources[name]); path != "" {
-			return notLowered("container " + name + ": resources." + path)
+	for _, name := range slices.Sorted(maps.Keys(ch.Resources)) {
+		if path := o.LoweredLimit(running.Container(pod, name), ch.Resources[name]); path != "" {
+			return diff.NotLowered("container " + name + ": resources." + path)
 		}
-		limit := raisesLimit(pod, name, ch.resources[name])
-		if limit == "" || isRunning(pod, name) {
+		limit := raisesLimit(pod, name, ch.Resources[name])
+		if limit == "" || running.Is(pod, name) {
 			continue
 		}
 		if s == nil {
-			s = readPrior(c).state
+			s = record.Read(c).State
 		}
-		if s.isDown(c, name) {
+		if isDown(s, c, name) {
 			return &NotPossibleError{
 				Path:    "container " + name + ": resources.limits." + string(limit),
 				Message: "the limit cannot be raised while the container is not running: its next run would keep the old limit of the pod",
@@ -103,8 +109,8 @@ func (ch changes) checkResizes(pod *corev1.Pod, o Options) error {
 }
 
 // checkAgent returns an error if the node agent cannot be asked for the restarts that it is to make.
-func (ch changes) checkAgent(pod *corev1.Pod) error {
-	byAgent := ch.byAgent()
+func checkAgent(ch record.Changes, pod *corev1.Pod) error {
+	byAgent := ch.ByAgent()
 	if byAgent.Len() == 0 {
 		return nil
 	}
@@ -115,7 +121,7 @@ func (ch changes) checkAgent(pod *corev1.Pod) error {
 		}
 	}
 	for _, name := range sets.List(byAgent) {
-		if _, known := startedWith(pod, name); !known && !yetToStart(pod, name) {
+		if _, known := agentreport.StartedWith(pod, name); !known && !agentreport.YetToStart(pod, name) {
 			return missingAgent(pod, name)
 		}
 	}
@@ -124,7 +130,7 @@ func (ch changes) checkAgent(pod *corev1.Pod) error {
 
 func missingAgent(pod *corev1.Pod, container string) *NodeAgentMissingError {
 	e := &NodeAgentMissingError{Container: container}
-	if s := statusOf(pod, container); s != nil && s.State.Running != nil {
+	if s := running.Status(pod, container); s != nil && s.State.Running != nil {
 		e.StartedAt = s.State.Running.StartedAt.Time
 	}
 	return e
@@ -136,16 +142,16 @@ func missingAgent(pod *corev1.Pod, container string) *NodeAgentMissingError {
 // interrupt: the pod has yet to come back.
 func (u *Update) Interrupts(pod *corev1.Pod) bool {
 	c := action.NewPodChange(pod, metav1.Time{})
-	before := readPrior(c)
+	before := record.Read(c)
 	ch, _, resized := u.forPod(pod, before)
-	if ch.interrupt(pod) || restartsToCome(pod, resized) || podstate.HeldByUpdate(pod) {
+	if ch.Interrupt(pod) || completion.RestartsToCome(pod, resized) || podstate.HeldByUpdate(pod) {
 		return true
 	}
-	if before.state == nil {
+	if before.State == nil {
 		return false
 	}
-	a := awaitedOf(c, before.state, u.options)
-	return len(a.images)+len(a.env) > 0
+	a := completion.Of(c, before.State, u.options)
+	return len(a.Images)+len(a.Env) > 0
 }
 
 // Begin writes the start of the update: the pod out of service if a container will stop, the state annotation, and the
@@ -155,101 +161,101 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 // Pending changes of an earlier update are taken along, and changes that it has only planned are dropped: in the end
 // the pod matches the template. The change must not hold a batch that Refresh has started.
 func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
-	before := readPrior(c)
+	before := record.Read(c)
 	ch, plain, resized := u.forPod(c.Pod, before)
-	s := &State{Revision: u.revision, UpdateTimestamp: c.Now, SeenResizes: seenResizes(c.Pod, u.revision)}
-	way := s.takeOver(c, before, u.options).Union(resized)
-	s.recordResized(c.Pod, resized)
-	s.UpdateImages = s.UpdateImages || len(ch.images) > 0
-	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.metadata) > 0
-	ch.restarts = ch.restarts.Difference(s.carryRestarts(before, ch.restarts))
+	s := &record.State{Revision: u.revision, UpdateTimestamp: c.Now, SeenResizes: seenResizes(c.Pod, u.revision)}
+	way := takeOver(s, c, before, u.options).Union(resized)
+	recordResized(s, c.Pod, resized)
+	s.UpdateImages = s.UpdateImages || len(ch.Images) > 0
+	s.UpdateEnvFromMetadata = s.UpdateEnvFromMetadata || len(ch.Metadata) > 0
+	ch.Restarts = ch.Restarts.Difference(carryRestarts(s, before, ch.Restarts))
 	way.Insert(slices.Collect(maps.Keys(s.Restarts))...)
-	s.UpdateResources = s.UpdateResources || len(ch.resources)+resized.Len() > 0
+	s.UpdateResources = s.UpdateResources || len(ch.Resources)+resized.Len() > 0
 	first := divide(c, s, ch, way)
-	if ch.interrupt(c.Pod) && graceSeconds > 0 || first.interrupts(c.Pod) && unreadyIn(c) > 0 {
-		before.plan(c, s, &Grace{Revision: u.revision, GraceSeconds: graceSeconds, MetadataPatch: plain.patch()}, ch, way)
+	if ch.Interrupt(c.Pod) && graceSeconds > 0 || first.interrupts(c.Pod) && unreadyIn(c) > 0 {
+		writePlan(before, c, s, &record.Grace{Revision: u.revision, GraceSeconds: graceSeconds, MetadataPatch: plain.Patch()}, ch, way)
 		return
 	}
-	removeGrace(c)
-	plain.write(c)
+	record.RemoveGrace(c)
+	plain.Write(c)
 	first.start(c, s)
 }
 
 // Resize writes all resources that the update gives the pod, also the resources of later batches. It is for trying
 // whether the server takes them.
 func (u *Update) Resize(c *action.PodChange) {
-	ch, _, _ := u.forPod(c.Pod, readPrior(c))
-	resizes := newChanges()
-	resizes.resources = ch.resources
-	resizes.write(c)
+	ch, _, _ := u.forPod(c.Pod, record.Read(c))
+	resizes := record.NewChanges()
+	resizes.Resources = ch.Resources
+	resizes.Write(c)
 }
 
 // takeOver carries over the changes that an earlier update has written and that are not done, and returns the
 // containers concerned.
-func (s *State) takeOver(c *action.PodChange, before prior, o Options) sets.Set[string] {
-	earlier := before.state
+func takeOver(s *record.State, c *action.PodChange, before record.Prior, o Options) sets.Set[string] {
+	earlier := before.State
 	if earlier == nil {
 		return nil
 	}
-	a := awaitedOf(c, earlier, o)
-	for _, name := range a.images {
+	a := completion.Of(c, earlier, o)
+	for _, name := range a.Images {
 		if s.LastContainerStatuses == nil {
-			s.LastContainerStatuses = map[string]ContainerStatus{}
+			s.LastContainerStatuses = map[string]record.ContainerStatus{}
 		}
 		s.LastContainerStatuses[name] = earlier.LastContainerStatuses[name]
 	}
-	s.UpdateImages, s.UpdateEnvFromMetadata, s.UpdateResources = len(a.images) > 0, len(a.env) > 0, len(a.resources) > 0
+	s.UpdateImages, s.UpdateEnvFromMetadata, s.UpdateResources = len(a.Images) > 0, len(a.Env) > 0, len(a.Resources) > 0
 	for _, name := range earlier.RaisedLimits {
-		if c.Now.Sub(earlier.writtenAt(name)) < unsureTime {
+		if c.Now.Sub(earlier.WrittenAt(name)) < completion.UnsureTime {
 			s.RaisedLimits = append(s.RaisedLimits, name)
 		}
 	}
-	return a.containers()
+	return a.Containers()
 }
 
 // forPod has the changes of the update on the pod. In addition, it names the containers with a resize that is written
 // but not done: a resize goes ahead of the state that records it, and may have been the last write before a crash or a
 // conflict.
-func (u *Update) forPod(pod *corev1.Pod, before prior) (changes, plainChange, sets.Set[string]) {
+func (u *Update) forPod(pod *corev1.Pod, before record.Prior) (record.Changes, record.Plain, sets.Set[string]) {
 	s := u.scope
-	if pending := before.pending(); pending != nil {
-		s = s.union(*pending)
+	if pending := pending(before); pending != nil {
+		s = s.Union(*pending)
 	}
-	if before.wasToAskOtherwise(u.template) && hasAskedFor(pod, u.template) {
-		s.restarts = sets.KeySet(before.owed(pod))
+	if before.WasToAskOtherwise(u.template) && hasAskedFor(pod, u.template) {
+		s.Restarts = sets.KeySet(before.Owed(pod))
 	}
-	if before.unreadable() {
-		s = s.withAll(u.template)
+	if before.Unreadable() {
+		s = s.WithAll(u.template)
 	}
-	if lost := before.unrecorded(pod, u.template, u.options); u.options.Resize && lost.Len() > 0 {
-		s.resources = s.resources.Union(lost)
+	if lost := unrecorded(before, pod, u.template, u.options); u.options.Resize && lost.Len() > 0 {
+		s.Resources = s.Resources.Union(lost)
 	}
-	ch := newChanges()
+	ch := record.NewChanges()
 	for _, c := range podspec.LongRunning(&u.template.Spec) {
-		if s.images.Has(c.Name) {
-			ch.images[c.Name] = c.Image
+		if s.Images.Has(c.Name) {
+			ch.Images[c.Name] = c.Image
 		}
-		if s.resources.Has(c.Name) {
-			ch.resources[c.Name] = effective(c.Resources)
+		if s.Resources.Has(c.Name) {
+			ch.Resources[c.Name] = quantity.Effective(c.Resources)
 		}
 	}
-	ch.restarts = s.restarts.Intersection(u.restarts())
-	plain := plainChange{Finalizers: s.addFinalizers, DeleteFinalizers: s.removeFinalizers}
-	u.sortKeys(&ch, &plain, fieldLabels, s.labels, u.template.Labels)
-	u.sortKeys(&ch, &plain, fieldAnnotations, s.annotations, u.template.Annotations)
-	plain.Labels, plain.Annotations = differing(pod.Labels, plain.Labels), differing(pod.Annotations, plain.Annotations)
-	ch = ch.missingOn(pod)
-	if before.unreadable() { // unknown values are not asked for: they could block the pod permanently
-		maps.DeleteFunc(ch.metadata, func(name string, m Metadata) bool {
-			_, known := startedWith(pod, name)
-			return !known && m.missingOn(pod).empty()
+	ch.Restarts = s.Restarts.Intersection(u.restarts())
+	plain := record.Plain{Finalizers: s.AddFinalizers, DeleteFinalizers: s.RemoveFinalizers}
+	u.sortKeys(&ch, &plain, agentreport.FieldLabels, s.Labels, u.template.Labels)
+	u.sortKeys(&ch, &plain, agentreport.FieldAnnotations, s.Annotations, u.template.Annotations)
+	plain.Labels, plain.Annotations = record.Differing(pod.Labels, plain.Labels), record.Differing(pod.Annotations, plain.Annotations)
+	ch = ch.MissingOn(pod)
+	if before.Unreadable() { // unknown values are not asked for: they could block the pod permanently
+		maps.DeleteFunc(ch.Metadata, func(name string, m record.Metadata) bool {
+			_, known := agentreport.StartedWith(pod, name)
+			return !known && m.MissingOn(pod).Empty()
 		})
 	}
-	return ch, plain, resizedBefore(pod, s.resources, ch)
+	return ch, plain, completion.ResizedBefore(pod, s.Resources, ch)
 }
 
 // sortKeys separates keys that a container's environment reads from plain metadata.
-func (u *Update) sortKeys(ch *changes, plain *plainChange, field string, keys sets.Set[string], values map[string]string) {
+func (u *Update) sortKeys(ch *record.Changes, plain *record.Plain, field string, keys sets.Set[string], values map[string]string) {
 	for key := range keys {
 		var value *string
 		if text, ok := values[key]; ok {
@@ -257,15 +263,15 @@ func (u *Update) sortKeys(ch *changes, plain *plainChange, field string, keys se
 		}
 		read := false
 		for _, c := range podspec.LongRunning(&u.template.Spec) {
-			if u.options.EnvFromMetadata && readsMetadata(c, field, key) {
-				m := ch.metadata[c.Name]
-				m.set(field, key, value)
-				ch.metadata[c.Name] = m
+			if u.options.EnvFromMetadata && agentreport.Reads(c, field, key) {
+				m := ch.Metadata[c.Name]
+				m.Set(field, key, value)
+				ch.Metadata[c.Name] = m
 				read = true
 			}
 		}
 		if !read {
-			plain.set(field, key, value)
+			plain.Set(field, key, value)
 		}
 	}
 }

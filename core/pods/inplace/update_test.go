@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 )
 
 func TestImageUpdateCostsThreeWrites(t *testing.T) {
@@ -24,11 +26,11 @@ func TestImageUpdateCostsThreeWrites(t *testing.T) {
 		pod.Annotations["apps.kruise.io/inplace-update-state"])
 
 	pod, p, writes := refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonKubelet, p.Reason)
+	assert.Equal(t, completion.ReasonKubelet, p.Reason)
 	assert.Empty(t, writes)
 	pod.Status.ObservedGeneration = pod.Generation
 	pod, p, writes = refresh(t, pod, at(time.Second))
-	assert.Equal(t, ReasonContainer, p.Reason, "the observed generation moves before the container")
+	assert.Equal(t, completion.ReasonContainer, p.Reason, "the observed generation moves before the container")
 	assert.Empty(t, writes)
 
 	restarted(pod, "app", "app-1")

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -68,7 +69,7 @@ func (a *agents) start(r *podRuntime, c *containerRuntime) {
 		known = a.world.pod(r.key, r.uid)
 	}
 	if known != nil {
-		a.started[c.id] = inplace.ExpectedEnvHash(c.spec, known)
+		a.started[c.id] = agentreport.ExpectedEnvHash(c.spec, known)
 	}
 }
 
@@ -78,15 +79,15 @@ func (a *agents) report(key types.NamespacedName, uid types.UID) {
 	if pod == nil || r == nil || pod.DeletionTimestamp != nil || r.ended != "" || a.world.silent[r.node] {
 		return
 	}
-	meta, reported := inplace.RuntimeContainersMeta{Containers: []inplace.RuntimeContainer{}}, false
+	meta, reported := agentreport.RuntimeContainersMeta{Containers: []agentreport.RuntimeContainer{}}, false
 	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		reported = reported || s.ContainerID != "" || s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating"
 		if s.ContainerID == "" {
 			continue
 		}
-		meta.Containers = append(meta.Containers, inplace.RuntimeContainer{
+		meta.Containers = append(meta.Containers, agentreport.RuntimeContainer{
 			Name: s.Name, ContainerID: s.ContainerID, RestartCount: s.RestartCount,
-			Hashes: inplace.ContainerHashes{ExtractedEnvFromMetadataHash: a.started[s.ContainerID]},
+			Hashes: agentreport.ContainerHashes{ExtractedEnvFromMetadataHash: a.started[s.ContainerID]},
 		})
 	}
 	if !reported { // nothing has run, and no error is known that prevents it
@@ -110,7 +111,7 @@ func (a *agents) report(key types.NamespacedName, uid types.UID) {
 // stopOutdated stops the containers whose environment differs from the one that the metadata of the pod gives, and those
 // whose restart is asked for. A container with another image is the kubelet's to replace.
 func (a *agents) stopOutdated(pod *corev1.Pod, r *podRuntime) {
-	asked := inplace.RestartsUnderWay(pod)
+	asked := record.RestartsUnderWay(pod)
 	for i, spec := range podspec.LongRunning(&pod.Spec) {
 		c := r.containers[i]
 		restart := asked[c.name] == c.id && c.ran == spec.Image
@@ -130,7 +131,7 @@ func (a *agents) stops(c *containerRuntime) bool { return a != nil && a.stopped[
 
 // upToDate reports whether the container was started with the environment that the metadata of the pod gives.
 func (a *agents) upToDate(pod *corev1.Pod, c *containerRuntime) bool {
-	return !inplace.ReadsMetadata(c.spec) || a.started[c.id] == inplace.ExpectedEnvHash(c.spec, pod)
+	return !agentreport.ReadsMetadata(c.spec) || a.started[c.id] == agentreport.ExpectedEnvHash(c.spec, pod)
 }
 
 // watch checks pods that come back into service, and records who writes metadata.
@@ -154,7 +155,7 @@ func (a *agents) watch(actor string, old, pod *corev1.Pod) {
 
 func (a *agents) metadataDiffers(old, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(podspec.LongRunning(&pod.Spec), func(c *corev1.Container) bool {
-		return inplace.ExpectedEnvHash(c, old) != inplace.ExpectedEnvHash(c, pod)
+		return agentreport.ExpectedEnvHash(c, old) != agentreport.ExpectedEnvHash(c, pod)
 	})
 }
 

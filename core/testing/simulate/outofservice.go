@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -71,7 +71,7 @@ func (o *outOfService) stops(w *World, old, pod *corev1.Pod) {
 	if gate == nil || w.now.Sub(gate.LastTransitionTime.Time) >= 2*time.Minute {
 		return
 	}
-	var planned inplace.Grace
+	var planned record.Grace
 	if text := old.Annotations[contract.InPlaceUpdateGraceAnnotation]; text != "" && json.Unmarshal([]byte(text), &planned) != nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (o *outOfService) stops(w *World, old, pod *corev1.Pod) {
 
 // gracePeriod is how long the pod is not ready before a write stops one of its containers. An update that begins with the
 // write follows its workload, as the operator has last seen it, and not the plan of an earlier update, which it drops.
-func (w *World) gracePeriod(planned inplace.Grace, pod *corev1.Pod) time.Duration {
+func (w *World) gracePeriod(planned record.Grace, pod *corev1.Pod) time.Duration {
 	seconds := int64(planned.GraceSeconds)
 	if planned.Revision != "" && podstate.ShortHash(pod.Labels[contract.RevisionLabel]) != podstate.ShortHash(planned.Revision) {
 		seconds = w.gracePeriodSeconds(pod)

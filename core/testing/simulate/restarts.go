@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/diff"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -62,7 +63,7 @@ func (r *restarts) watch(old, pod *corev1.Pod, back bool) {
 
 // inOrder requires of a write that asks for restarts that no native sidecar before them is being restarted.
 func (r *restarts) inOrder(old, pod *corev1.Pod) {
-	before, asked := inplace.RestartsUnderWay(old), inplace.RestartsUnderWay(pod)
+	before, asked := record.RestartsUnderWay(old), record.RestartsUnderWay(pod)
 	sidecar := ""
 	for _, c := range podspec.LongRunning(&pod.Spec) {
 		id, is := asked[c.Name]
@@ -88,7 +89,7 @@ func containerIDs(pod *corev1.Pod) map[string]string {
 
 // namedForRestart returns those of the containers that the value names.
 func namedForRestart(ids map[string]string, value string) map[string]string {
-	names, ok := inplace.ParseRestart(value)
+	names, ok := diff.ParseRestart(value)
 	named := maps.Clone(ids)
 	maps.DeleteFunc(named, func(name, _ string) bool { return !ok || len(names) > 0 && !slices.Contains(names, name) })
 	return named

@@ -1,13 +1,13 @@
 package podupdate
 
-import "github.com/flotilla-project/flotilla/core/pods/inplace"
+import "github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 
 // Reasons of waits for pods.
 const (
 	// WaitNotInPlace means that policy InPlaceOnly and the change of the template contradict each other.
 	WaitNotInPlace = "NotInPlace"
 	// WaitNodeAgentMissing means that no node agent would restart the pod's containers.
-	WaitNodeAgentMissing = inplace.ReasonNodeAgentMissing
+	WaitNodeAgentMissing = completion.ReasonNodeAgentMissing
 	// WaitPreNormalHook means that the hook preNormal holds a new pod.
 	WaitPreNormalHook = "PreNormalHook"
 	// WaitInPlaceUpdateHook means that the hook inPlaceUpdate holds a pod before or after its update.

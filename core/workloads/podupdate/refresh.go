@@ -8,6 +8,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -62,15 +64,15 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 }
 
 // continueUpdate continues the update in place of the pod, and returns how far it is.
-func (w *Workload) continueUpdate(o podstate.State, c *action.PodChange, wanted bool) inplace.Progress {
+func (w *Workload) continueUpdate(o podstate.State, c *action.PodChange, wanted bool) completion.Progress {
 	progress, lost := w.takeResizeBack(o, c, wanted)
 	if !lost {
 		progress = inplace.Refresh(c, w.Revisions.options)
 	}
 	if progress.Serving && w.resizedByOthers(o) {
-		progress = inplace.Progress{Complete: true}
+		progress = completion.Progress{Complete: true}
 	}
-	if progress.Reason == inplace.ReasonUnreadable {
+	if progress.Reason == completion.ReasonUnreadable {
 		w.restartUpdate(o, c)
 	}
 	if progress.AgentMissing && w.Policy == InPlaceOnly {
@@ -81,14 +83,14 @@ func (w *Workload) continueUpdate(o podstate.State, c *action.PodChange, wanted 
 
 // refreshing is the action that writes the change. All that an update writes is one purpose, whatever it is, so that one
 // that is refused and the one that takes the pod out of service for it again are known to belong together.
-func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress inplace.Progress) action.Action {
+func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress completion.Progress) action.Action {
 	a := changed(c, "Refresh", describe(o, c))
 	if leavesService(c) {
 		a.LaterPatches = slices.Concat(w.onceOut(o, inplace.BeginGrace), w.onceOut(o, inplace.Next))
 		a.LaterPatches = withResizes(a.LaterPatches, w.onceOut(o, inplace.NextResizes))
 		a.DryRun = slices.ContainsFunc(a.LaterPatches, resizes)
 	}
-	if len(a.LaterPatches) > 0 || progress.Reason == inplace.ReasonBatch || inplace.IsPlanned(o.Pod) {
+	if len(a.LaterPatches) > 0 || progress.Reason == completion.ReasonBatch || record.IsPlanned(o.Pod) {
 		a.Verb = action.UpdateInPlace
 	}
 	if a.Verb == action.UpdateInPlace {
@@ -128,7 +130,7 @@ func (w *Workload) returnToService(o podstate.State) *action.Action {
 // takeResizeBack gives the pod the resources of its own revision back where an update to another one has resized it, was
 // not recorded and does not come again: the pod is at the wanted revision, or the time for it is over. It reports whether
 // there is such a resize.
-func (w *Workload) takeResizeBack(o podstate.State, c *action.PodChange, wanted bool) (progress inplace.Progress, lost bool) {
+func (w *Workload) takeResizeBack(o podstate.State, c *action.PodChange, wanted bool) (progress completion.Progress, lost bool) {
 	if len(podstate.ResizesForOthers(o.Pod)) == 0 {
 		return progress, false
 	}
@@ -145,8 +147,8 @@ func (w *Workload) takeResizeBack(o podstate.State, c *action.PodChange, wanted 
 		return progress, false
 	}
 	w.restartUpdate(o, c)
-	return inplace.Progress{
-		Reason: inplace.ReasonBatch, Message: fmt.Sprintf("the resources of containers %v go back to revision %s", containers, o.Revision),
+	return completion.Progress{
+		Reason: completion.ReasonBatch, Message: fmt.Sprintf("the resources of containers %v go back to revision %s", containers, o.Revision),
 	}, true
 }
 

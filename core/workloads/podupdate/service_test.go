@@ -17,6 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -46,7 +48,7 @@ func (g *given) planned(t *testing.T, from, to *appsv1.ControllerRevision, grace
 	g.GraceSeconds = grace
 	ready := g.pod(t, gen.FromTemplate(templateOf(t, from)), gen.ReadinessGate(contract.InPlaceUpdateReady), gen.Revision(from.Name), gen.Change(func(pod *corev1.Pod) {
 		tells := fmt.Sprintf(`{"containers":[{"name":"main","containerID":%q,"hashes":{"extractedEnvFromMetadataHash":%d}}]}`,
-			pod.Status.ContainerStatuses[0].ContainerID, inplace.ExpectedEnvHash(&pod.Spec.Containers[0], pod))
+			pod.Status.ContainerStatuses[0].ContainerID, agentreport.ExpectedEnvHash(&pod.Spec.Containers[0], pod))
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, contract.RuntimeContainersMetaAnnotation, tells)
 		pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-time.Hour))}
 	}))
@@ -67,7 +69,7 @@ func (g *given) planned(t *testing.T, from, to *appsv1.ControllerRevision, grace
 	pod.Labels[contract.RevisionLabel], pod.Labels[contract.LifecycleStateLabel] = to.Name, contract.LifecycleUpdating
 	out.Status = corev1.ConditionFalse
 	*podstate.Condition(pod, contract.InPlaceUpdateReady) = corev1.PodCondition{
-		Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse, Reason: inplace.ReasonStartUpdate, LastTransitionTime: metav1.NewTime(now),
+		Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse, Reason: completion.ReasonStartUpdate, LastTransitionTime: metav1.NewTime(now),
 	}
 	return podstate.Of(pod, now, 0)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
@@ -69,7 +70,7 @@ func (w *Workload) onceOut(o podstate.State, next func(*action.PodChange)) []act
 		ready.Status = corev1.ConditionFalse
 	}
 	if closed := podstate.Condition(out, contract.InPlaceUpdateReady); closed != nil {
-		closed.Status, closed.Reason, closed.Message = corev1.ConditionFalse, inplace.ReasonStartUpdate, ""
+		closed.Status, closed.Reason, closed.Message = corev1.ConditionFalse, completion.ReasonStartUpdate, ""
 	}
 	c := w.Change(out)
 	next(c)

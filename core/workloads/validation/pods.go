@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/diff"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -71,7 +71,7 @@ func controlLabels(template *corev1.PodTemplateSpec, at *field.Path) field.Error
 // restartInPlace wants that an annotation that restarts containers names containers or native sidecars of the template.
 func restartInPlace(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
 	value := template.Annotations[contract.RestartInPlaceAnnotation]
-	names, _ := inplace.ParseRestart(value)
+	names, _ := diff.ParseRestart(value)
 	var errs field.ErrorList
 	for _, name := range names {
 		if !slices.ContainsFunc(podspec.LongRunning(&template.Spec), func(c *corev1.Container) bool { return c.Name == name }) {

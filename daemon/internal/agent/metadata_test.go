@@ -13,7 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
@@ -32,12 +32,12 @@ func (n *node) podOfASet(name string) *corev1.Pod {
 }
 
 // eventuallyReported waits until the annotation names the containers of the pod's status, and returns it by name.
-func (n *node) eventuallyReported(pod *corev1.Pod) map[string]inplace.RuntimeContainer {
+func (n *node) eventuallyReported(pod *corev1.Pod) map[string]agentreport.RuntimeContainer {
 	n.t.Helper()
-	out := map[string]inplace.RuntimeContainer{}
+	out := map[string]agentreport.RuntimeContainer{}
 	await.Until(n.t, func(c *assert.CollectT) {
 		now := n.fresh(pod)
-		meta, err := inplace.ReadRuntimeContainersMeta(now)
+		meta, err := agentreport.Read(now)
 		require.NoError(c, err)
 		require.NotNil(c, meta)
 		require.Len(c, meta.Containers, len(podspec.LongRunning(&now.Spec)))

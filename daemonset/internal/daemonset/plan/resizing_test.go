@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -25,9 +25,9 @@ func TestTheStatusTellsOfTheResizeThatOthersWaitFor(t *testing.T) {
 		options []gen.PodOption
 		reason  string
 	}{
-		"under way":           {[]gen.PodOption{awaiting(time.Second), notPending}, inplace.ReasonResize},
-		"deferred":            {[]gen.PodOption{awaiting(10 * time.Second)}, inplace.ReasonResize + corev1.PodReasonDeferred},
-		"deferred for longer": {[]gen.PodOption{awaiting(10 * time.Minute)}, inplace.ReasonResize + corev1.PodReasonDeferred},
+		"under way":           {[]gen.PodOption{awaiting(time.Second), notPending}, completion.ReasonResize},
+		"deferred":            {[]gen.PodOption{awaiting(10 * time.Second)}, completion.ReasonResize + corev1.PodReasonDeferred},
+		"deferred for longer": {[]gen.PodOption{awaiting(10 * time.Minute)}, completion.ReasonResize + corev1.PodReasonDeferred},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := given(t, 3, asks("2"), inPlace).old("n1 n2").updated("n3", c.options...)

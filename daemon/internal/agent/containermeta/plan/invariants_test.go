@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -257,7 +257,7 @@ func (n *node) settle() {
 		n.now = n.now.Add(3 * time.Second)
 	}
 	assert.Empty(n.t, n.pass().Steps)
-	meta, err := inplace.ReadRuntimeContainersMeta(n.pod)
+	meta, err := agentreport.Read(n.pod)
 	require.NoError(n.t, err)
 	require.Len(n.t, meta.Containers, 3)
 	for i, status := range n.pod.Status.ContainerStatuses {

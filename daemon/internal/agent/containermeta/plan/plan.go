@@ -12,7 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/hash"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -54,7 +55,7 @@ func NeedEnv(s Snapshot) []string {
 	var ids []string
 	for _, status := range statuses(s.Pod) {
 		c, spec := containerOf(s.Containers, status), specOf(s.Pod, status.Name)
-		if c == nil || spec == nil || !c.Running || !inplace.ReadsMetadata(spec) {
+		if c == nil || spec == nil || !c.Running || !agentreport.ReadsMetadata(spec) {
 			continue
 		}
 		if s.Unread[c.ID].Next.After(s.Now) {
@@ -83,7 +84,7 @@ func Compute(s Snapshot) Plan {
 // pass is the state of making one plan.
 type pass struct {
 	Snapshot
-	meta inplace.RuntimeContainersMeta
+	meta agentreport.RuntimeContainersMeta
 	plan Plan
 }
 
@@ -96,8 +97,8 @@ func (p *pass) report() {
 		if c == nil || spec == nil {
 			continue
 		}
-		entry := inplace.RuntimeContainer{
-			Name: c.Name, ContainerID: c.ID, RestartCount: c.RestartCount, Hashes: inplace.ContainerHashes{PlainHash: c.Hash},
+		entry := agentreport.RuntimeContainer{
+			Name: c.Name, ContainerID: c.ID, RestartCount: c.RestartCount, Hashes: agentreport.ContainerHashes{PlainHash: c.Hash},
 		}
 		if before := known[c.ID]; before != nil {
 			entry = *before
@@ -111,7 +112,7 @@ func (p *pass) report() {
 		if !p.cannotStart() {
 			return // nothing runs yet
 		}
-		p.meta.Containers = []inplace.RuntimeContainer{} // an empty list, not null
+		p.meta.Containers = []agentreport.RuntimeContainer{} // an empty list, not null
 	}
 	text, err := json.Marshal(p.meta)
 	if err == nil && string(text) != p.Pod.Annotations[contract.RuntimeContainersMetaAnnotation] {
@@ -124,7 +125,7 @@ func (p *pass) report() {
 // an error, such as an image that cannot be pulled: only an update may help, and the workload updates only pods that an
 // agent has reported.
 func (p *pass) cannotStart() bool {
-	if !p.EnvFromMetadata || !slices.ContainsFunc(podspec.LongRunning(&p.Pod.Spec), inplace.ReadsMetadata) {
+	if !p.EnvFromMetadata || !slices.ContainsFunc(podspec.LongRunning(&p.Pod.Spec), agentreport.ReadsMetadata) {
 		return false
 	}
 	return slices.ContainsFunc(statuses(p.Pod), func(s *corev1.ContainerStatus) bool {
@@ -132,7 +133,7 @@ func (p *pass) cannotStart() bool {
 		if spec == nil || waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing" {
 			return false
 		}
-		return inplace.ReadsMetadata(spec) || podspec.IsSidecar(spec)
+		return agentreport.ReadsMetadata(spec) || podspec.IsSidecar(spec)
 	})
 }
 
@@ -149,13 +150,13 @@ func (p *pass) addPatch() {
 
 // envHash returns the hash of the pod metadata that the container has read; 0 while its environment is not known.
 func (p *pass) envHash(spec *corev1.Container, c *Container) uint64 {
-	if inplace.ReadsMetadata(spec) && c.Env == nil {
+	if agentreport.ReadsMetadata(spec) && c.Env == nil {
 		if c.Running {
 			p.unread(c)
 		}
 		return 0
 	}
-	return inplace.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
+	return agentreport.EnvHash(spec, func(env *corev1.EnvVar, _, _ string) string { return c.Env[env.Name] })
 }
 
 // unread notes that the environment of a container is not known, and when it is read again.
@@ -186,14 +187,14 @@ func Wants(pod *corev1.Pod, id string) bool {
 	return entry != nil && pod.DeletionTimestamp == nil && updating(pod) && wants(pod, entry)
 }
 
-func wants(pod *corev1.Pod, entry *inplace.RuntimeContainer) bool {
+func wants(pod *corev1.Pod, entry *agentreport.RuntimeContainer) bool {
 	spec, read := specOf(pod, entry.Name), entry.Hashes.ExtractedEnvFromMetadataHash
-	return spec != nil && (inplace.RestartsUnderWay(pod)[entry.Name] == entry.ContainerID || read != 0 && read != inplace.ExpectedEnvHash(spec, pod))
+	return spec != nil && (record.RestartsUnderWay(pod)[entry.Name] == entry.ContainerID || read != 0 && read != agentreport.ExpectedEnvHash(spec, pod))
 }
 
 // restart stops a container that needs a restart. The pauses between two stops grow from run to run, in case that
 // no run ever reads the values of the pod.
-func (p *pass) restart(entry *inplace.RuntimeContainer) {
+func (p *pass) restart(entry *agentreport.RuntimeContainer) {
 	spec := specOf(p.Pod, entry.Name)
 	i := slices.IndexFunc(p.Containers, func(c Container) bool { return c.ID == entry.ContainerID })
 	outdated, found := p.Snapshot.Outdated[entry.Name]
@@ -249,12 +250,12 @@ func plainHash(spec *corev1.Container) uint64 {
 
 // recorded returns the entries of the present annotation by container ID. An annotation that cannot be parsed counts as
 // absent.
-func recorded(pod *corev1.Pod) map[string]*inplace.RuntimeContainer {
-	meta, err := inplace.ReadRuntimeContainersMeta(pod)
+func recorded(pod *corev1.Pod) map[string]*agentreport.RuntimeContainer {
+	meta, err := agentreport.Read(pod)
 	if err != nil || meta == nil {
 		return nil
 	}
-	known := make(map[string]*inplace.RuntimeContainer, len(meta.Containers))
+	known := make(map[string]*agentreport.RuntimeContainer, len(meta.Containers))
 	for i := range meta.Containers {
 		known[meta.Containers[i].ContainerID] = &meta.Containers[i]
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
 )
@@ -93,7 +93,7 @@ func TestTheAnnotationHasThePublishedForm(t *testing.T) {
 	p = compute(t, plan.Snapshot{Pod: done, Containers: running(), EnvFromMetadata: true})
 	assert.Empty(t, p.Annotation, "what is written is not written again")
 
-	meta, err := inplace.ReadRuntimeContainersMeta(done)
+	meta, err := agentreport.Read(done)
 	require.NoError(t, err)
 	assert.Equal(t, uint64(configV1), meta.Containers[0].Hashes.ExtractedEnvFromMetadataHash)
 	assert.Equal(t, uint64(noEnvHash), meta.Containers[1].Hashes.ExtractedEnvFromMetadataHash)

@@ -1,18 +1,40 @@
-package inplace
+package record
 
 import (
-	"encoding/json"
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/annotation"
 )
 
 // State is the JSON of annotation apps.kruise.io/inplace-update-state: the update that runs on the
 // pod or ran last.
+//
+// The record of a pod has these states. The gate is condition InPlaceUpdateReady of the pod.
+//
+//	none
+//	 |
+//	 +-- begin, if the pod serves or has a grace period, and a container stops --> PLANNED
+//	 +-- begin, otherwise -------------------------------------------------------> WRITTEN
+//
+//	PLANNED   State and Grace, gate False, nothing changed yet
+//	 |        waits until the kubelet reports the pod not ready, and for the grace period
+//	 |
+//	 +-- time is up -------------------------------------------------------------> WRITTEN
+//	 +-- the pod is labelled with another revision: Grace is removed ------------> none
+//
+//	WRITTEN   State with a batch in ContainerBatchesRecord; gate False if a container stops
+//	 |        waits until kubelet and node agent have carried the batch out
+//	 |
+//	 +-- with Next members, once the containers of the batch are ready ----------> WRITTEN
+//	 +-- without ----------------------------------------------------------------> DONE
+//
+//	DONE      State without Next members, gate True
+//
+// Another update begins in any state, and takes along the changes that are written and not done. If the State cannot be
+// read, the next update compares the whole pod.
 type State struct {
 	// Revision is the name of the revision that the update leads to.
 	Revision string `json:"revision"`
@@ -66,12 +88,6 @@ type Batch struct {
 	Containers []string    `json:"containers"`
 }
 
-// Metadata is a change of labels and annotations; nil removes a key.
-type Metadata struct {
-	Labels      map[string]*string `json:"labels,omitempty"`
-	Annotations map[string]*string `json:"annotations,omitempty"`
-}
-
 // Grace is the JSON of annotation apps.kruise.io/inplace-update-grace: an update that waits until the pod is out of
 // service, and for its grace period.
 type Grace struct {
@@ -95,83 +111,39 @@ type Grace struct {
 	NotReadySince string `json:"notReadySince,omitempty"`
 }
 
-// RuntimeContainersMeta is the JSON of annotation apps.kruise.io/runtime-containers-meta, by which the node agent
-// reports the running containers, with hashes of their spec and environment.
-type RuntimeContainersMeta struct {
-	Containers []RuntimeContainer `json:"containers"`
-}
-
-// RuntimeContainer is one running container.
-type RuntimeContainer struct {
-	Name         string          `json:"name"`
-	ContainerID  string          `json:"containerID"`
-	RestartCount int32           `json:"restartCount"`
-	Hashes       ContainerHashes `json:"hashes"`
-}
-
-// ContainerHashes are the hashes of the spec and the environment that a container was started with.
-type ContainerHashes struct {
-	// PlainHash is the hash that the kubelet recorded on the container.
-	PlainHash uint64 `json:"plainHash"`
-	// ExtractedEnvFromMetadataHash is the EnvHash of the container's real environment.
-	ExtractedEnvFromMetadataHash uint64 `json:"extractedEnvFromMetadataHash,omitempty"`
-}
-
-// ReadRuntimeContainersMeta reads the node agent's annotation; nil when the pod has none.
-func ReadRuntimeContainersMeta(pod *corev1.Pod) (*RuntimeContainersMeta, error) {
-	return decode[RuntimeContainersMeta](contract.RuntimeContainersMetaAnnotation, pod.Annotations[contract.RuntimeContainersMetaAnnotation])
-}
-
-// readState reads the state of an update from the pod; nil when it has none.
-func readState(c *action.PodChange) (*State, error) {
-	return decode[State](contract.InPlaceUpdateStateAnnotation,
-		current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation))
+// ReadState reads the state of an update from the pod; nil when it has none.
+func ReadState(c *action.PodChange) (*State, error) {
+	return annotation.Decode[State](contract.InPlaceUpdateStateAnnotation,
+		Current(c, contract.InPlaceUpdateStateAnnotation, contract.LegacyInPlaceUpdateStateAnnotation))
 }
 
 func readGrace(c *action.PodChange) (*Grace, error) {
-	return decode[Grace](contract.InPlaceUpdateGraceAnnotation,
-		current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation))
+	return annotation.Decode[Grace](contract.InPlaceUpdateGraceAnnotation,
+		Current(c, contract.InPlaceUpdateGraceAnnotation, contract.LegacyInPlaceUpdateGraceAnnotation))
 }
 
-func writeState(c *action.PodChange, s *State) {
-	c.SetAnnotation(contract.InPlaceUpdateStateAnnotation, encode(s))
+// WriteState writes the state of an update.
+func WriteState(c *action.PodChange, s *State) {
+	c.SetAnnotation(contract.InPlaceUpdateStateAnnotation, annotation.Encode(s))
 	c.RemoveAnnotation(contract.LegacyInPlaceUpdateStateAnnotation)
 }
 
-func writeGrace(c *action.PodChange, g *Grace) {
-	c.SetAnnotation(contract.InPlaceUpdateGraceAnnotation, encode(g))
+// WriteGrace writes an update that waits until the pod is out of service.
+func WriteGrace(c *action.PodChange, g *Grace) {
+	c.SetAnnotation(contract.InPlaceUpdateGraceAnnotation, annotation.Encode(g))
 	c.RemoveAnnotation(contract.LegacyInPlaceUpdateGraceAnnotation)
 }
 
-func removeGrace(c *action.PodChange) {
+// RemoveGrace removes the update that waits.
+func RemoveGrace(c *action.PodChange) {
 	c.RemoveAnnotation(contract.InPlaceUpdateGraceAnnotation)
 	c.RemoveAnnotation(contract.LegacyInPlaceUpdateGraceAnnotation)
 }
 
-// current is the text under the key, or under its legacy form when the key is absent.
-func current(c *action.PodChange, key, legacy string) string {
+// Current is the text under the key, or under its legacy form when the key is absent.
+func Current(c *action.PodChange, key, legacy string) string {
 	if text, ok := c.LookupAnnotation(key); ok {
 		return text
 	}
 	return c.Annotation(legacy)
-}
-
-func decode[T any](key, text string) (*T, error) {
-	if text == "" {
-		return nil, nil
-	}
-	v := new(T)
-	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return nil, fmt.Errorf("read annotation %s: %w", key, err)
-	}
-	return v, nil
-}
-
-// encode marshals types that always marshal: maps, texts, times and quantities.
-func encode(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("marshal %T: %v", v, err))
-	}
-	return string(text)
 }

@@ -1,4 +1,4 @@
-package inplace
+package diff
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ func environment(entries ...string) func(*corev1.PodTemplateSpec) {
 	}
 }
 
-func TestDiffVerdicts(t *testing.T) {
+func TestVerdicts(t *testing.T) {
 	base := templateOf("app", "log")
 	base.Labels = map[string]string{"version": "a"}
 	base = withInits(base, "proxy")
@@ -123,7 +123,7 @@ func TestDiffVerdicts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Diff(revisionOf("w-1", tt.from), revisionOf("w-2", variant(tt.from, tt.change)), allGates)
+			_, err := Templates(revisionOf("w-1", tt.from), revisionOf("w-2", variant(tt.from, tt.change)), allGates)
 			if tt.path == "" {
 				require.NoError(t, err)
 				return
@@ -136,23 +136,23 @@ func TestDiffVerdicts(t *testing.T) {
 	}
 }
 
-func TestDiffWithoutResizeGateRecreates(t *testing.T) {
+func TestWithoutTheResizeGateResourcesAreFixed(t *testing.T) {
 	from := variant(templateOf("app"), resources(nil, quantities("100m", "")))
 	to := variant(from, resources(nil, quantities("200m", "")))
-	_, err := Diff(revisionOf("w-1", from), revisionOf("w-2", to), Options{EnvFromMetadata: true})
+	_, err := Templates(revisionOf("w-1", from), revisionOf("w-2", to), Options{EnvFromMetadata: true})
 	assert.ErrorContains(t, err, "spec.containers[0].resources.requests[cpu]")
 }
 
-func TestDiffOfUnknownRevisionsRecreates(t *testing.T) {
+func TestUnknownRevisionsCannotBeCompared(t *testing.T) {
 	known := revisionOf("w-1", templateOf("app"))
 	for _, pair := range [][2]*Revision{{nil, known}, {known, nil}, {known, {Name: "w-2"}}} {
-		_, err := Diff(pair[0], pair[1], allGates)
+		_, err := Templates(pair[0], pair[1], allGates)
 		var not *NotPossibleError
 		assert.ErrorAs(t, err, &not)
 	}
 }
 
-func TestDiffComparesClaims(t *testing.T) {
+func TestClaimsAreCompared(t *testing.T) {
 	hash := func(text string) *string { return &text }
 	tests := []struct {
 		name     string
@@ -169,26 +169,8 @@ func TestDiffComparesClaims(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			from, to := revisionOf("w-1", templateOf("app")), revisionOf("w-2", templateOf("app"))
 			from.ClaimsHash, to.ClaimsHash = tt.from, tt.to
-			_, err := Diff(from, to, Options{CompareClaims: tt.compare})
+			_, err := Templates(from, to, Options{CompareClaims: tt.compare})
 			assert.Equal(t, tt.possible, err == nil, "%v", err)
 		})
 	}
-}
-
-func TestQoSClass(t *testing.T) {
-	spec := func(r ...corev1.ResourceRequirements) *corev1.PodSpec {
-		s := &corev1.PodSpec{}
-		for i := range r {
-			s.Containers = append(s.Containers, corev1.Container{Resources: r[i]})
-		}
-		return s
-	}
-	full := corev1.ResourceRequirements{Limits: quantities("1", "1Gi")}
-	assert.Equal(t, corev1.PodQOSBestEffort, qosClass(spec(corev1.ResourceRequirements{})))
-	assert.Equal(t, corev1.PodQOSGuaranteed, qosClass(spec(full, full)))
-	assert.Equal(t, corev1.PodQOSBurstable, qosClass(spec(full, corev1.ResourceRequirements{})))
-	assert.Equal(t, corev1.PodQOSBurstable, qosClass(spec(corev1.ResourceRequirements{Limits: quantities("1", "")})))
-	podLevel := spec(corev1.ResourceRequirements{})
-	podLevel.Resources = &full
-	assert.Equal(t, corev1.PodQOSGuaranteed, qosClass(podLevel))
 }

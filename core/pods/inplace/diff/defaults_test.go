@@ -1,4 +1,4 @@
-package inplace
+package diff
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestDefaultsAreNoDifference(t *testing.T) {
 		"defaults left out": {defaulted, variant(written, newImage)},
 		"defaults written":  {written, variant(defaulted, newImage)},
 	} {
-		_, err := Diff(revisionOf("w-1", ends[0]), revisionOf("w-2", ends[1]), Options{DefaultPullPolicy: podspec.PullAlways})
+		_, err := Templates(revisionOf("w-1", ends[0]), revisionOf("w-2", ends[1]), Options{DefaultPullPolicy: podspec.PullAlways})
 		require.NoError(t, err, name)
 	}
 	assert.Equal(t, before, defaulted, "nothing is written to a template")
@@ -48,7 +48,7 @@ func TestAbsentPullPolicyReadsAsTheKindSays(t *testing.T) {
 		"absent from both":         {with("app:v1", ""), with("app:latest", ""), podspec.ServerDefault, true},
 		"of the tag before it was": {with("app:latest", ""), with("app:v2", corev1.PullAlways), podspec.ServerDefault, true},
 	} {
-		_, err := Diff(revisionOf("w-1", c.from), revisionOf("w-2", c.to), Options{DefaultPullPolicy: c.absent})
+		_, err := Templates(revisionOf("w-1", c.from), revisionOf("w-2", c.to), Options{DefaultPullPolicy: c.absent})
 		assert.Equal(t, c.possible, err == nil, "%s: %v", name, err)
 	}
 }

@@ -1,4 +1,4 @@
-package inplace
+package diff
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package inplace
+package diff
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/flotilla-project/flotilla/core/pods/inplace/quantity"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 )
 
@@ -53,9 +54,9 @@ func (e *NotPossibleError) Error() string {
 	return fmt.Sprintf("not possible in place: %s: %s", e.Path, e.Message)
 }
 
-// templates are the differences between the templates of two revisions, compared by their meaning, defaults included, not
+// Templates are the differences between the templates of two revisions, compared by their meaning, defaults included, not
 // by their bytes. The error is a *NotPossibleError if one of them cannot be made on a running pod.
-func templates(from, to *Revision, o Options) (*scope, error) {
+func Templates(from, to *Revision, o Options) (*Scope, error) {
 	if from == nil || to == nil || from.Template == nil || to.Template == nil {
 		return nil, &NotPossibleError{Message: "the old or the new revision is unknown"}
 	}
@@ -70,7 +71,7 @@ func templates(from, to *Revision, o Options) (*scope, error) {
 	if path := firstDifference(fixedBefore, fixedAfter, "spec"); path != "" {
 		return nil, &NotPossibleError{Path: path, Message: "the field cannot change on a running pod"}
 	}
-	s := newScope()
+	s := NewScope()
 	if err := s.addContainers(before, after, o); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func fixedPart(spec *corev1.PodSpec, o Options) *corev1.PodSpec {
 		sortEnvironment(c.Env)
 		if o.Resize {
 			for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
-				for _, name := range resizable() {
+				for _, name := range quantity.Resizable() {
 					delete(list, name)
 				}
 			}
@@ -145,7 +146,7 @@ func sortEnvironment(entries []corev1.EnvVar) {
 }
 
 // addContainers adds the differences between two specs with equal fixed parts.
-func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
+func (s Scope) addContainers(before, after *corev1.PodSpec, o Options) error {
 	for i := range after.InitContainers {
 		if !podspec.IsSidecar(&after.InitContainers[i]) {
 			continue
@@ -160,7 +161,7 @@ func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
 			return err
 		}
 	}
-	if was, is := qosClass(before), qosClass(after); s.resources.Len() > 0 && was != is {
+	if was, is := quantity.QoSClass(before), quantity.QoSClass(after); s.Resources.Len() > 0 && was != is {
 		return &NotPossibleError{
 			Path: "spec.containers[*].resources", Message: fmt.Sprintf("the QoS class would change from %s to %s", was, is),
 		}
@@ -168,19 +169,19 @@ func (s scope) addContainers(before, after *corev1.PodSpec, o Options) error {
 	return nil
 }
 
-func (s scope) addContainer(old, now *corev1.Container, path string, o Options) error {
+func (s Scope) addContainer(old, now *corev1.Container, path string, o Options) error {
 	if old.Image != now.Image {
-		s.images.Insert(now.Name)
+		s.Images.Insert(now.Name)
 	}
-	if !o.Resize || equality.Semantic.DeepEqual(effective(old.Resources), effective(now.Resources)) {
+	if !o.Resize || equality.Semantic.DeepEqual(quantity.Effective(old.Resources), quantity.Effective(now.Resources)) {
 		return nil
 	}
-	if quantity := removedQuantity(effective(old.Resources), effective(now.Resources)); quantity != "" {
+	if quantity := quantity.Removed(quantity.Effective(old.Resources), quantity.Effective(now.Resources)); quantity != "" {
 		return &NotPossibleError{Path: path + ".resources." + quantity, Message: "a request or limit cannot be removed"}
 	}
-	if limit := o.loweredLimit(old, effective(now.Resources)); limit != "" {
-		return notLowered(path + ".resources." + limit)
+	if limit := o.LoweredLimit(old, quantity.Effective(now.Resources)); limit != "" {
+		return NotLowered(path + ".resources." + limit)
 	}
-	s.resources.Insert(now.Name)
+	s.Resources.Insert(now.Name)
 	return nil
 }

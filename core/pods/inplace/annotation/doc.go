@@ -1,0 +1,2 @@
+// Package annotation reads and writes the JSON of annotations of an update in place. It knows no key.
+package annotation
