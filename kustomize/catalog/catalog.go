@@ -52,6 +52,8 @@ type Feature struct {
 	Defaults []string
 	// Gates are the feature gates that its manager reads, by name.
 	Gates []string
+	// Schemaless says that its CRDs have no schemas.
+	Schemaless bool
 
 	files fs.FS
 	// gates are the components that turn a feature gate on.

@@ -13,16 +13,23 @@ import (
 // takeover asks for the same objects in its plan, its installation and its checks.
 type renderings struct {
 	lock sync.Mutex
-	by   map[string][]*unstructured.Unstructured
+	by   map[rendering][]*unstructured.Unstructured
 }
 
-var rendered = renderings{by: map[string][]*unstructured.Unstructured{}} //nolint:gochecknoglobals // what is built of the same text and the embedded manifests is always the same
+// rendering names a kustomization that was built.
+type rendering struct {
+	feature       string
+	schemaless    bool
+	kustomization string
+}
+
+var rendered = renderings{by: map[rendering][]*unstructured.Unstructured{}} //nolint:gochecknoglobals // what is built of the same text and the embedded manifests is always the same
 
 // of returns copies of the objects of a feature with this kustomization.
 func (r *renderings) of(feature catalog.Feature, kustomization []byte) ([]*unstructured.Unstructured, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	key := feature.Name + "\n" + string(kustomization)
+	key := rendering{feature: feature.Name, schemaless: feature.Schemaless, kustomization: string(kustomization)}
 	objects, has := r.by[key]
 	if !has {
 		var err error
