@@ -20,8 +20,8 @@ import (
 const (
 	// Manager owns the fields that are applied.
 	Manager = "flotilla"
-	// oldest is the first version of Kubernetes that operators run on.
-	oldest = "1.33"
+	// Oldest is the first version of Kubernetes that operators run on.
+	Oldest = "1.33"
 )
 
 // Cluster reads and writes objects of any kind.
@@ -88,8 +88,8 @@ func (c *Cluster) Version() (string, error) {
 	if err != nil {
 		return info.GitVersion, nil //nolint:nilerr // what cannot be read is not held against the cluster
 	}
-	if found.LessThan(version.MustParseGeneric(oldest)) {
-		return info.GitVersion, fmt.Errorf("the cluster has Kubernetes %s; the operators need %s or newer", info.GitVersion, oldest)
+	if found.LessThan(version.MustParseGeneric(Oldest)) {
+		return info.GitVersion, fmt.Errorf("the cluster has Kubernetes %s; the operators need %s or newer", info.GitVersion, Oldest)
 	}
 	return info.GitVersion, nil
 }

@@ -24,15 +24,15 @@ const (
 // sharedNames are the names in nameLabel of the objects that shared components add, once for all features.
 func sharedNames() []string { return []string{"flotilla", "flotilla-agents"} }
 
-// shared reports whether several features have an object.
-func shared(object *unstructured.Unstructured) bool {
+// IsShared reports whether several features have an object.
+func IsShared(object *unstructured.Unstructured) bool {
 	return slices.Contains(sharedNames(), object.GetLabels()[nameLabel])
 }
 
 // mark labels each object of a feature with the feature.
 func mark(objects []*unstructured.Unstructured, feature catalog.Feature) {
 	for _, object := range objects {
-		if shared(object) {
+		if IsShared(object) {
 			continue
 		}
 		labels := object.GetLabels()

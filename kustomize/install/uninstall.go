@@ -271,7 +271,7 @@ func Removable(feature catalog.Feature, labelled, live []*unstructured.Unstructu
 	}
 	for _, object := range live {
 		owner := object.GetLabels()[FeatureLabel]
-		if (owner == "" || owner == feature.Name) && !shared(object) {
+		if (owner == "" || owner == feature.Name) && !IsShared(object) {
 			add(object)
 		}
 	}
