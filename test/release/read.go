@@ -19,7 +19,7 @@ import (
 // repository begins the paths of all modules.
 const repository = "github.com/flotilla-project/flotilla/"
 
-// untagged is the folder of the module that is never released.
+// untagged is the folder of the modules that are never released.
 const untagged = "test"
 
 // Read returns the modules of the workspace in the folder as the commit HEAD has them.
@@ -61,7 +61,7 @@ func workspace(root string) ([]string, error) {
 	}
 	var folders []string
 	for _, use := range work.Use {
-		if folder := path.Clean(use.Path); folder != untagged {
+		if folder := path.Clean(use.Path); folder != untagged && !strings.HasPrefix(folder, untagged+"/") {
 			folders = append(folders, folder)
 		}
 	}

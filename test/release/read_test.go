@@ -22,8 +22,8 @@ type tree struct {
 func given(t *testing.T) tree {
 	t.Helper()
 	w := tree{t: t, root: t.TempDir()}
-	w.write("go.work", "go 1.26.0\n\nuse (\n\t./core\n\t./fleet\n\t./fleet/api\n\t./test\n)\n")
-	for _, module := range []string{"core", "fleet", "fleet/api", "test"} {
+	w.write("go.work", "go 1.26.0\n\nuse (\n\t./core\n\t./fleet\n\t./fleet/api\n\t./test\n\t./test/charts\n)\n")
+	for _, module := range []string{"core", "fleet", "fleet/api", "test", "test/charts"} {
 		text := "module github.com/flotilla-project/flotilla/" + module + "\n\ngo 1.26.0\n"
 		if module == "fleet" {
 			text += "\nrequire (\n\tgithub.com/flotilla-project/flotilla/core v0.1.0\n\tgithub.com/flotilla-project/flotilla/fleet/api v0.1.0\n)\n"

@@ -106,7 +106,7 @@ func (w Workspace) catalog(m Module) []string {
 // features checks that features require core and modules of API types, but not each other, and that core requires only
 // its own API types. Modules that combine or test features may require all.
 func (w Workspace) features(m Module) []string {
-	if m.Folder == "kustomize" || m.Folder == "test" {
+	if m.combines() {
 		return nil
 	}
 	var faults []string

@@ -87,6 +87,15 @@ func TestFaults(t *testing.T) {
 			[]string{"web: may not require kustomize"},
 		},
 		{
+			"a module of tests may require what it tests",
+			map[string]string{
+				"go.work": "go 1.26.0\nuse (\n./core\n./web\n./kustomize\n./test/charts\n)\n",
+				"test/charts/go.mod": "module x/test/charts\ngo 1.26.0\nreplace (\nx/kustomize => ../../kustomize\nx/web => ../../web\nx/core => ../../core\n)\n" +
+					"require x/kustomize v0.1.0\n",
+			},
+			nil,
+		},
+		{
 			"core requires a feature",
 			map[string]string{"core/go.mod": "module x/core\ngo 1.26.0\nreplace x/web => ../web\nrequire x/web v0.1.0\n"},
 			[]string{"core: may not require web"},

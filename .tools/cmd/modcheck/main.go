@@ -44,7 +44,7 @@ func check(root fs.FS) ([]string, error) {
 			}
 			faults = append(faults, more...)
 		}
-		if m.Folder == "kustomize" || m.Folder == "test" {
+		if m.combines() {
 			continue
 		}
 		for _, rule := range []func(fs.FS, Module) ([]string, error){ReasonFaults, PathFaults} {

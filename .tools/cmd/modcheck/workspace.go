@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 )
@@ -19,6 +20,11 @@ type Module struct {
 
 // Path returns the module's path.
 func (m Module) Path() string { return m.File.Module.Mod.Path }
+
+// combines reports whether the module combines features or tests them.
+func (m Module) combines() bool {
+	return m.Folder == "kustomize" || m.Folder == "test" || strings.HasPrefix(m.Folder, "test/")
+}
 
 // Workspace is what go.work names.
 type Workspace struct {
