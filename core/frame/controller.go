@@ -17,10 +17,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
-	"github.com/flotilla-project/flotilla/core/frame/history"
-	"github.com/flotilla-project/flotilla/core/frame/meter"
-	"github.com/flotilla-project/flotilla/core/frame/orphans"
-	"github.com/flotilla-project/flotilla/core/frame/pulljobs"
+	"github.com/flotilla-project/flotilla/core/internal/frame/history"
+	"github.com/flotilla-project/flotilla/core/internal/frame/meter"
+	"github.com/flotilla-project/flotilla/core/internal/frame/orphans"
+	"github.com/flotilla-project/flotilla/core/internal/frame/pulljobs"
 )
 
 // discoveryTimeout bounds one discovery request. A slow answer counts as no answer.

@@ -62,8 +62,10 @@ func LayerFaults(root fs.FS, core Module) ([]string, error) {
 	return faults, err
 }
 
+// layerOf returns the first folder of a package's path. Packages below internal, which only core can import, have the
+// folders of the layers, too.
 func layerOf(pkg string) string {
-	name, _, _ := strings.Cut(pkg, "/")
+	name, _, _ := strings.Cut(strings.TrimPrefix(pkg, "internal/"), "/")
 	return name
 }
 

@@ -29,6 +29,11 @@ func TestLayerFaults(t *testing.T) {
 			[]string{"core/frame/e.go: frame may not import testing/gen"},
 		},
 		{"tests may have all", "core/plan/action/a_test.go", `package action; import "x/core/testing/gen"`, nil},
+		{"internal has the same layers", "core/frame/e.go", `package frame; import "x/core/internal/frame/history"`, nil},
+		{
+			"up is not in internal either", "core/internal/controllers/freshness/f.go", `package freshness; import "x/core/internal/frame/history"`,
+			[]string{"core/internal/controllers/freshness/f.go: controllers may not import internal/frame/history"},
+		},
 		{"no layer", "core/util/u.go", `package util`, []string{"core/util/u.go: is in no layer"}},
 	}
 	for _, c := range cases {

@@ -12,7 +12,7 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/controllers/freshness"
+	"github.com/flotilla-project/flotilla/core/internal/controllers/freshness"
 )
 
 // Environment is the input for the creation of an operator's webhooks and controllers.

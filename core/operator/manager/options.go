@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/flotilla-project/flotilla/core/controllers/base"
-	"github.com/flotilla-project/flotilla/core/operator/certs"
+	"github.com/flotilla-project/flotilla/core/internal/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )

@@ -22,8 +22,8 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/flotilla-project/flotilla/core/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/internal/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
 

@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-project/flotilla/core/internal/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
-	"github.com/flotilla-project/flotilla/core/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )

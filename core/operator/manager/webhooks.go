@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/flotilla-project/flotilla/core/operator/certs"
+	"github.com/flotilla-project/flotilla/core/internal/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 )
 

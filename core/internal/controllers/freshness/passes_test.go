@@ -17,7 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/controllers/freshness"
+	"github.com/flotilla-project/flotilla/core/internal/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )
