@@ -63,7 +63,7 @@ func replicaSets(adopts bool) *frame.Workload[appsv1.ReplicaSet, *appsv1.Replica
 			p.Add(action.Step{Name: "revision", Actions: revision.RecordActions(s.Chosen)})
 			for _, pod := range s.Orphans {
 				if s.adopts {
-					p.Add(action.Step{Name: "own", Actions: []action.Action{ownership.Adopt(pod, s.Owner, nil, "it is a member")}})
+					p.Add(action.Step{Name: "own", Actions: []action.Action{ownership.AdoptPod(pod, s.Owner, nil, "it is a member")}})
 				}
 			}
 			return p

@@ -104,10 +104,18 @@ func (w *world) get(t testing.TB, o client.Object) error {
 
 func step(actions ...action.Action) action.Step { return action.Step{Name: "test", Actions: actions} }
 
-func create(o action.Object) action.Action { return action.Action{Verb: action.Create, Object: o} }
+func create(o action.Object) action.Action {
+	return action.Action{Verb: action.Create, Object: o, Independent: isPod(o)}
+}
+
+// isPod reports whether nothing builds on actions on the object, as plans have it.
+func isPod(o action.Object) bool {
+	_, is := o.(*corev1.Pod)
+	return is
+}
 
 func label(o action.Object, value any) action.Action {
-	return action.Action{Verb: action.PatchMetadata, Object: o, Patches: []action.Patch{{
+	return action.Action{Verb: action.PatchMetadata, Object: o, Independent: isPod(o), Patches: []action.Patch{{
 		Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"label": value}}},
 	}}}
 }

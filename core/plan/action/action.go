@@ -69,6 +69,12 @@ type Action struct {
 	GeneratedName bool
 	// LaterPatches are patches that follow once time has passed. The action does not write them.
 	LaterPatches []Patch
+	// Independent is true if nothing in the plan builds on the action, as on most writes to one pod: the steps after it run
+	// whatever becomes of it. Later steps wait for all others.
+	Independent bool
+	// OutOfService is true if an update holds the pod out of service already. A disruption budget that refuses the action
+	// does so too late.
+	OutOfService bool
 	// DryRun sends the writes that could be refused too late as server-side dry runs before anything is written: the
 	// Object of a create that has Prerequisites, all patches but the first, and LaterPatches. If a dry run is refused, so
 	// is the action. So are actions of a purpose that was refused; a plan may want it of others.

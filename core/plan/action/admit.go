@@ -3,8 +3,6 @@ package action
 import (
 	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // probeCheck is when a plan is made again whose actions wait for the probe of their purpose.
@@ -14,8 +12,8 @@ const probeCheck = time.Second
 //
 //   - Actions that were refused wait for the end of their pause, and all of a refused purpose for its probe, which is the
 //     first of them that need not wait. They are left out. The plan asks for a pass when the first of them may be tried.
-//   - If an action on an object other than a pod waits, later steps wait, too: they may build on it. Only deletions are an
-//     exception, as nothing builds on a deleted object. Steps that run first build on nothing.
+//   - If an action waits that is not independent, later steps wait, too: they may build on it. Nothing builds on a deleted
+//     object, and steps that run first build on nothing.
 //   - An action is sent as a dry run first if its purpose was refused, or if such a write to its object was refused for
 //     another purpose.
 //   - Users get the reason of whatever waits, or has waited until now: a status must not change with each try.
@@ -172,8 +170,7 @@ func (w *walk) becomesProbe(a *Action) {
 
 // othersBuildOn reports whether later steps may build on an action that waits.
 func othersBuildOn(a *Action) bool {
-	_, isPod := a.Object.(*corev1.Pod)
-	return !a.Held && !isPod && a.Verb != Delete
+	return !a.Held && !a.Independent && a.Verb != Delete
 }
 
 func (w *walk) explain(s *Step, a *Action) {

@@ -12,7 +12,10 @@ import (
 
 // updateOf is the update of a pod of that name.
 func updateOf(name string) Action {
-	return Action{Verb: UpdateInPlace, Reason: "Update", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}, Patches: []Patch{{}, {}}}
+	return Action{
+		Verb: UpdateInPlace, Reason: "Update", Independent: true, Patches: []Patch{{}, {}},
+		Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}},
+	}
 }
 
 // refusedOnce is a purpose of which one is tried at a time, and the pauses of those that were refused.
@@ -113,4 +116,25 @@ func TestNothingWaitsForHeldActions(t *testing.T) {
 	step := Step{Name: "claims"}
 	unknown.Hold(&step, claim)
 	assert.Empty(t, step.Actions, "what was not refused has no reason")
+}
+
+// The steps after an action that waits wait, too, unless the action says that nothing builds on it.
+func TestLaterStepsWaitForAllButIndependentActions(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		change func(*Action)
+		wait   bool
+	}{
+		"any action":      {func(*Action) {}, true},
+		"independent":     {func(a *Action) { a.Independent = true }, false},
+		"a deletion":      {func(a *Action) { a.Verb = Delete }, false},
+		"on a needed pod": {func(a *Action) { a.Object = updateOf("a").Object }, true},
+	} {
+		first := Action{Verb: PatchMetadata, Reason: "First", Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}}
+		c.change(&first)
+		p := Plan{Now: now, Refusals: Refusals{first.Purpose(): {Targets: map[string]Refusal{"a": {Until: now.Add(time.Minute)}}}}}
+		p.Add(Step{Name: "first", Actions: []Action{first}})
+		p.Add(Step{Name: "update", Actions: []Action{updateOf("b")}})
+		assert.Equal(t, c.wait, len(Admit(p).Steps) == 0, name)
+	}
 }

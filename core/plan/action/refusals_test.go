@@ -11,7 +11,10 @@ import (
 
 func TestHeldActionsLeaveThePlan(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	on := func(o Object, verb Verb) Action { return Action{Verb: verb, Object: o, Patches: []Patch{{}, {}}} }
+	on := func(o Object, verb Verb) Action {
+		_, isPod := o.(*corev1.Pod)
+		return Action{Verb: verb, Object: o, Independent: isPod, Patches: []Patch{{}, {}}}
+	}
 	pod, other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a"}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b"}}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
 	refused := func(a Action) Refusals {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
@@ -42,9 +40,9 @@ type Options struct {
 //
 // A step runs to its end unless the server cannot be reached or fails, or several of its actions are refused in a row,
 // or the step starts slowly and an action of it did not succeed for another reason than that its name is taken. A step
-// with an error ends the plan; so does one in which an object had gone or appeared, or in which anything but a pod was
-// refused or had changed. A refused or changed pod is a matter of that pod, and a refused deletion of that object: the
-// steps after it run. So they do after an optional step. An action that is outdated when its turn comes is stale.
+// with an error ends the plan; so does one in which an object had gone or appeared, or in which an action was refused or
+// met a changed object. The steps after it run if that action is independent or a refused deletion, or if the step is
+// optional. An action that is outdated when its turn comes is stale.
 // Refused actions are remembered, so that they are not tried again before a pause is over.
 //
 // When the time of the pass is used up nothing more is begun, and half of it ends a step on which no other depends, so
@@ -129,10 +127,9 @@ func (r *run) leave(s *action.Step, p *pace, begun int) {
 func endsPlan(results []Outcome) bool {
 	for i := range results {
 		r := &results[i]
-		_, isPod := r.Action.Object.(*corev1.Pod)
 		switch {
 		case r.State == Blocked && (r.Action.Verb == action.Delete || r.ClaimMounted()): // nothing builds on it
-		case r.State == Failed, r.gone, r.State != Done && !isPod:
+		case r.State == Failed, r.gone, r.State != Done && !r.Action.Independent:
 			return true
 		}
 	}

@@ -173,7 +173,7 @@ func TestWhatEndsAPlan(t *testing.T) {
 				}
 				return Outcome{State: Done}
 			}}
-			first := action.Action{Verb: test.verb, Object: test.object}
+			first := action.Action{Verb: test.verb, Object: test.object, Independent: test.object == pod}
 			out := s.run(action.Step{Actions: append(creates(2), first)}, action.Step{Actions: creates(1)})
 			assert.Equal(t, test.ends, out.Incomplete)
 			want := 4

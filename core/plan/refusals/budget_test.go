@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 )
@@ -56,11 +55,7 @@ func TestWhatABudgetRefusesTooLateIsRehearsed(t *testing.T) {
 func TestWhatABudgetRefusesOutOfServiceIsRehearsed(t *testing.T) {
 	var m refusals.Tracker
 	a := update("a", "1")
-	serving := a.Object.(*corev1.Pod)
-	held := serving.DeepCopy()
-	held.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse}}
-	for _, pod := range []*corev1.Pod{held, serving} {
-		a.Object = pod
+	for _, a.OutOfService = range []bool{true, false} {
 		m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true}, start)
 		assert.False(t, m.For(web, refusals.Observation{Now: start, Generation: 1})[a.Purpose()].OnlyByBudget)
 	}

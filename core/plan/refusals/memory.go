@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -153,8 +152,7 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 func (r *purposeState) target(a *action.Action) *target {
 	t := r.targets[a.Target()]
 	if t == nil {
-		_, isPod := a.Object.(*corev1.Pod)
-		t = &target{isPod: isPod && a.Verb != action.Create}
+		t = &target{relievable: a.Independent && a.Verb != action.Create}
 		r.targets[a.Target()] = t
 	}
 	return t
@@ -306,7 +304,7 @@ func (w *workload) endPauses(at Observation) {
 	}
 	for _, r := range w.purposes {
 		for _, t := range r.targets {
-			if edited || t.isPod && !t.late {
+			if edited || t.relievable && !t.late {
 				t.until, r.until = at.Now, at.Now
 			}
 		}

@@ -24,7 +24,7 @@ var (
 )
 
 func update(pod, version string) action.Action {
-	return action.Action{Verb: action.UpdateInPlace, Reason: "Update", Object: &corev1.Pod{
+	return action.Action{Verb: action.UpdateInPlace, Reason: "Update", Independent: true, Object: &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: pod, UID: types.UID(pod), ResourceVersion: version},
 	}, Patches: []action.Patch{{Subresource: "status"}, {}}}
 }

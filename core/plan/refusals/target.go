@@ -1,12 +1,8 @@
 package refusals
 
 import (
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
@@ -15,7 +11,8 @@ type target struct {
 	tries        int
 	before       int // tries of the object for other purposes, before the first for this one
 	ahead        int // by how many tries the action was ahead of the streak when a budget began to refuse it
-	late, isPod  bool
+	late         bool
+	relievable   bool // a write to one of several pods: another webhook may wait for one more that is available
 	unclear      bool // whether a first write was done
 	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
 	byBudget     bool // a budget has refused last, and never after the pod had left service
@@ -36,7 +33,8 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	t.tries++
 	t.revision = a.Revision
 	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
-	t.late = t.late || f.Late || f.ByBudget && !inService(a.Object)
+	// Once back in service, a pod would leave it again before the budget refuses the same write.
+	t.late = t.late || f.Late || f.ByBudget && a.OutOfService
 	t.byBudget = f.ByBudget && !t.late
 	t.version = ""
 	t.judgeConflict(f, now)
@@ -65,15 +63,6 @@ func (t *target) judgeNode(a *action.Action, f Failure, now time.Time) {
 	case t.tooSmall.Since.IsZero() || t.tooSmall.Revision != a.Revision:
 		t.tooSmall = action.NodeTooSmall{Since: now, Revision: a.Revision}
 	}
-}
-
-// inService reports whether the object is no pod that an update holds out of service. Once back in service it would leave
-// it again before the budget refuses the same write.
-func inService(o action.Object) bool {
-	pod, isPod := o.(*corev1.Pod)
-	return !isPod || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == contract.InPlaceUpdateReady && c.Status != corev1.ConditionTrue
-	})
 }
 
 // pause is the one after the present refusal of an action that waits for no turn. A budget's answer depends on other

@@ -76,10 +76,10 @@ func (m *miniSet) refresh(pods []podstate.State, now time.Time) action.Step {
 		}
 		switch {
 		case !c.Empty():
-			step.Actions = append(step.Actions, action.Action{Verb: action.PatchStatus, Object: s.Pod, Patches: c.Patches(), Reason: "Renewed"})
+			step.Actions = append(step.Actions, action.Action{Verb: action.PatchStatus, Object: s.Pod, Independent: true, Patches: c.Patches(), Reason: "Renewed"})
 		case m.bugs.writesForNought:
 			step.Actions = append(step.Actions, action.Action{
-				Verb: action.PatchMetadata, Object: s.Pod, Reason: "Nought",
+				Verb: action.PatchMetadata, Object: s.Pod, Independent: true, Reason: "Nought",
 				Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": setName}}}}},
 			})
 		}
@@ -108,7 +108,7 @@ func (m *miniSet) scale(set *appsv1.ReplicaSet, pods []podstate.State, available
 		have = max(have, m.made)
 	}
 	for ; have < int(*set.Spec.Replicas); have++ {
-		step.Actions = append(step.Actions, action.Action{Verb: action.Create, Object: newPod(set, rng), Reason: "ScaleOut"})
+		step.Actions = append(step.Actions, action.Action{Verb: action.Create, Object: newPod(set, rng), Independent: true, Reason: "ScaleOut"})
 	}
 	m.made = have
 	surplus, spare := len(pods)-int(*set.Spec.Replicas), available-int(*set.Spec.Replicas)
@@ -121,7 +121,7 @@ func (m *miniSet) scale(set *appsv1.ReplicaSet, pods []podstate.State, available
 			if s.Available {
 				spare--
 			}
-			step.Actions = append(step.Actions, action.Action{Verb: action.Delete, Object: s.Pod, Reason: "ScaleIn"})
+			step.Actions = append(step.Actions, action.Action{Verb: action.Delete, Object: s.Pod, Independent: true, Reason: "ScaleIn"})
 			m.made--
 		}
 	}
@@ -155,7 +155,7 @@ func (m *miniSet) update(set *appsv1.ReplicaSet, pods []podstate.State, availabl
 			continue
 		}
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.UpdateInPlace, Object: s.Pod, Patches: c.Patches(), Reason: "Update", Message: image,
+			Verb: action.UpdateInPlace, Object: s.Pod, Independent: true, Patches: c.Patches(), Reason: "Update", Message: image,
 		})
 	}
 	return step

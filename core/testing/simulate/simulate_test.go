@@ -223,9 +223,11 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 	stale, theirs := create(t, w, owned("stale")), create(t, w, bare("theirs"))
 	require.NoError(t, simulate.Change(w, simulate.UserActor, "", bare("stale"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
 	label := func(o action.Object) action.Action {
-		return action.Action{Verb: action.PatchMetadata, Object: o, Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}}}
+		return action.Action{Verb: action.PatchMetadata, Object: o, Independent: true, Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}}}
 	}
-	makes := func(name string) action.Action { return action.Action{Verb: action.Create, Object: bare(name)} }
+	makes := func(name string) action.Action {
+		return action.Action{Verb: action.Create, Object: bare(name), Independent: true}
+	}
 	overdue := func(a action.Action) action.Action {
 		a.Deadline = w.Now()
 		return a
@@ -239,18 +241,18 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 			want:  simulate.Outcome{Stale: 1, Done: 2},
 		},
 		"what exists already ends the plan after its step": {
-			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: owned("stale")}, makes("b1")}}, {Actions: []action.Action{makes("b2")}}},
+			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: owned("stale"), Independent: true}, makes("b1")}}, {Actions: []action.Action{makes("b2")}}},
 			want:  simulate.Outcome{Stale: 1, Done: 1},
 		},
 		"a name that somebody else has is its own affair, even in a slow start": {
 			steps: []action.Step{
-				{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned(theirs.GetName())}, makes("f1")}},
+				{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned(theirs.GetName()), Independent: true}, makes("f1")}},
 				{Actions: []action.Action{makes("f2")}},
 			},
 			want: simulate.Outcome{Blocked: 1, Done: 2},
 		},
 		"a slow start stops at once": {
-			steps: []action.Step{{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned("stale")}, makes("c1")}}},
+			steps: []action.Step{{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned("stale"), Independent: true}, makes("c1")}}},
 			want:  simulate.Outcome{Stale: 1},
 		},
 		"what time has overtaken is its own affair": {

@@ -9,12 +9,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// Release gives up an object that the owner has.
-func Release(o action.Object, owner types.UID, message string) action.Action {
+// Release gives up a pod that the owner has.
+func Release(pod *corev1.Pod, owner types.UID, message string) action.Action {
 	return action.Action{
-		Verb: action.Release, Object: o, Reason: "SelectorMismatch", Message: message,
+		Verb: action.Release, Object: pod, Independent: true, Reason: "SelectorMismatch", Message: message,
 		Patches: []action.Patch{ReferencesPatch([]types.UID{owner})},
 	}
+}
+
+// AdoptPod is Adopt for a pod, on which nothing in a plan builds.
+func AdoptPod(pod *corev1.Pod, ref metav1.OwnerReference, labels map[string]string, message string) action.Action {
+	a := Adopt(pod, ref, labels, message)
+	a.Independent = true
+	return a
 }
 
 // Adopt takes an object without a controller, or writes labels to one that the owner has already. The

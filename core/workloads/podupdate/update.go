@@ -45,7 +45,8 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		follow = slices.Concat(patches, later)
 	}
 	return action.Action{
-		Verb: action.UpdateInPlace, Object: o.Pod, Patches: patches, LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
+		Verb: action.UpdateInPlace, Object: o.Pod, Independent: true, OutOfService: podstate.HeldByUpdate(o.Pod),
+		Patches: patches, LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
 		DryRun:   slices.ContainsFunc(follow, resizes), // a node that is too small keeps its pod as it is, in service
 		Revision: podstate.ShortHash(target.Name),
 		Event: &action.Event{

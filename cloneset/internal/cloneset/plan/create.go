@@ -117,7 +117,7 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (*action.Action, error) {
 	}
 	newpod.MountClaims(o, mounts...)
 	a := &action.Action{
-		Verb: action.Create, Object: o, GeneratedName: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Verb: action.Create, Object: o, GeneratedName: true, Independent: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{Succeeded: EventCreated, Note: "succeed to create pod " + o.Name, Failed: EventCreateFailed},
 	}
 	for _, claim := range claims {

@@ -68,5 +68,5 @@ func (p *pass) adoptPod(o *corev1.Pod) action.Action {
 	if metav1.IsControlledBy(o, p.Set) {
 		why = "its instance id is missing"
 	}
-	return ownership.Adopt(o, p.Owner, labels, why)
+	return ownership.AdoptPod(o, p.Owner, labels, why)
 }

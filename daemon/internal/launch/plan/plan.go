@@ -101,7 +101,7 @@ func (p *pass) setGateCondition() {
 	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 	lifecycle.SetInitialReadiness(c)
 	p.plan.Add(action.Step{Name: stepReady, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: "ReadinessGate",
+		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Patches: c.Patches(), Reason: "ReadinessGate",
 		Message: "the pod has a readiness gate without a condition",
 	}}})
 }
@@ -257,7 +257,7 @@ func (p *pass) complete() {
 		patches[i].AnyVersion = true // kubelet writes to a pod that starts all the time
 	}
 	p.plan.Add(action.Step{Name: stepCompleted, Actions: []action.Action{{
-		Verb: action.PatchMetadata, Object: p.Pod, Patches: patches, Reason: "LaunchCompleted", Message: "all containers may start",
+		Verb: action.PatchMetadata, Object: p.Pod, Independent: true, Patches: patches, Reason: "LaunchCompleted", Message: "all containers may start",
 	}}})
 }
 

@@ -92,7 +92,7 @@ func (p *pass) patchPod(c *action.PodChange, step, reason, message string, event
 		return false
 	}
 	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Patches: c.Patches(), Reason: reason, Message: message, Event: event,
+		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Patches: c.Patches(), Reason: reason, Message: message, Event: event,
 	}}})
 	return true
 }

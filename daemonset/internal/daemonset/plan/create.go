@@ -46,7 +46,7 @@ func (p *pass) createPod(l *place) bool {
 		o.Annotations[contract.AutoscalerDaemonSetPodAnnotation] = "true"
 	}
 	p.creates.Actions = append(p.creates.Actions, action.Action{
-		Verb: action.Create, Object: o, GeneratedName: true, Reason: "ScaleOut",
+		Verb: action.Create, Object: o, GeneratedName: true, Independent: true, Reason: "ScaleOut",
 		Message: "revision " + podstate.ShortHash(from.Name) + " on node " + l.name,
 		Event:   &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod " + o.Name},
 	})

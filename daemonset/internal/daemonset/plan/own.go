@@ -47,10 +47,10 @@ func adopt(p *pass) {
 		case o.touched:
 		case o.foreign:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.adoptionLabels(o), "it has no controller and spec.selector matches it"))
+			step.Actions = append(step.Actions, ownership.AdoptPod(o.Pod, p.Owner, p.adoptionLabels(o), "it has no controller and spec.selector matches it"))
 		case !shown && !o.Terminating:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.adoptionLabels(o), "its label is missing"))
+			step.Actions = append(step.Actions, ownership.AdoptPod(o.Pod, p.Owner, p.adoptionLabels(o), "its label is missing"))
 		}
 	}
 	p.plan.Add(step)

@@ -90,7 +90,7 @@ func (p *pass) newPod(node string) action.Action {
 		eligibility.Pin(&pod.Spec, node)
 	}
 	return action.Action{
-		Verb: action.Create, Object: pod, GeneratedName: true, Reason: "Broadcast", Message: "on node " + node,
+		Verb: action.Create, Object: pod, GeneratedName: true, Independent: true, Reason: "Broadcast", Message: "on node " + node,
 		Event: &action.Event{
 			Succeeded: EventCreated, Note: "Created pod: " + name, Failed: EventCreateFailed, FailedNote: "Error creating: ",
 		},
@@ -147,7 +147,7 @@ func (p *pass) removeSurplus() {
 
 func deletePod(pod *corev1.Pod, reason, message string) action.Action {
 	return action.Action{
-		Verb: action.Delete, Object: pod, Reason: reason, Message: message,
+		Verb: action.Delete, Object: pod, Independent: true, Reason: reason, Message: message,
 		Event: &action.Event{Succeeded: EventDeleted, Failed: EventDeleteFailed, Note: "Deleted pod: " + pod.Name},
 	}
 }
@@ -161,7 +161,7 @@ func (p *pass) stopFailed() {
 				continue
 			}
 			stop = append(stop, action.Action{
-				Verb: action.PatchSpec, Object: pod, Reason: "RestartLimit",
+				Verb: action.PatchSpec, Object: pod, Independent: true, Reason: "RestartLimit",
 				Message: fmt.Sprintf("%d restarts, the limit is %d", restarts(pod), p.Job.Spec.FailurePolicy.RestartLimit),
 				Event:   &action.Event{Succeeded: EventStopped, Failed: EventStopFailed, Note: "Stopped pod: " + pod.Name},
 				Patches: []action.Patch{{Body: map[string]any{"spec": map[string]any{"activeDeadlineSeconds": 1}}, AnyVersion: true}},

@@ -75,7 +75,7 @@ func (p *pass) replaceImages() {
 		return
 	}
 	p.plan.Add(action.Step{Name: stepImage, Actions: []action.Action{{
-		Verb: action.UpdateInPlace, Object: p.Pod, Patches: change.Patches(), Reason: "MainContainersEnded",
+		Verb: action.UpdateInPlace, Object: p.Pod, Independent: true, Patches: change.Patches(), Reason: "MainContainersEnded",
 		Message: "the images of " + list(names) + " are replaced", Event: told("Main containers have ended: trying to terminate sidecar [%s] using in-place update", list(names)),
 	}}})
 }
@@ -116,7 +116,7 @@ func (p *pass) decide() {
 	}
 	status["phase"] = string(phase)
 	p.plan.Add(action.Step{Name: stepPhase, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Reason: "Decided", Message: "the main containers have ended: the pod is " + string(phase),
+		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Reason: "Decided", Message: "the main containers have ended: the pod is " + string(phase),
 		Patches: []action.Patch{{Subresource: "status", Body: map[string]any{"status": status}}}, Event: &action.Event{Failed: EventFailed},
 	}}})
 }

@@ -129,7 +129,7 @@ func (c *computation) reschedule() {
 
 func rescheduling(pod *corev1.Pod, subset string) action.Action {
 	return action.Action{
-		Verb: action.Delete, Object: pod, Reason: "Reschedule", Message: "unschedulable in subset " + subset,
+		Verb: action.Delete, Object: pod, Independent: true, Reason: "Reschedule", Message: "unschedulable in subset " + subset,
 		Event: &action.Event{
 			Succeeded: EventRescheduled, Failed: EventDeletePodFailed,
 			Note: "deleted pod " + pod.Name + ": it was unschedulable in subset " + subset,

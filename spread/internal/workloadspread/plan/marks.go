@@ -50,7 +50,7 @@ func (c *computation) marks() []action.Action {
 			patches[i].AnyVersion = anyVersion
 		}
 		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: pod, Patches: patches, Reason: "Spread",
+			Verb: action.PatchMetadata, Object: pod, Independent: true, Patches: patches, Reason: "Spread",
 			Message: c.markText(pod, change), Event: &action.Event{Failed: EventCostFailed},
 		})
 	}

@@ -45,7 +45,7 @@ func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions
 			change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(match))
 		}
 		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: pod, Patches: change.Patches(), Reason: "Release",
+			Verb: action.PatchMetadata, Object: pod, Independent: true, Patches: change.Patches(), Reason: "Release",
 			Message: "the pod is released from WorkloadSpread " + match.Name, Event: event,
 		})
 	}

@@ -45,7 +45,7 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
 	newpod.MountClaims(o, p.mounts(name, former)...)
 	step.Actions = append(step.Actions, action.Action{
-		Verb: action.Create, Object: o, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Verb: action.Create, Object: o, Independent: true, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{
 			Succeeded: EventCreated, Failed: EventCreateFailed,
 			Note: "Created pod " + name + " in StatefulSet " + p.Set.Name,

@@ -47,10 +47,10 @@ func adopt(p *pass) {
 		case o.touched:
 		case o.foreign:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "it has no controller and matches the set"))
+			step.Actions = append(step.Actions, ownership.AdoptPod(o.Pod, p.Owner, p.missingLabels(o.State), "it has no controller and matches the set"))
 		case !shown:
 			o.touched = true
-			step.Actions = append(step.Actions, ownership.Adopt(o.Pod, p.Owner, p.missingLabels(o.State), "its label is missing"))
+			step.Actions = append(step.Actions, ownership.AdoptPod(o.Pod, p.Owner, p.missingLabels(o.State), "its label is missing"))
 		}
 	}
 	p.plan.Add(step)

@@ -4,6 +4,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 )
 
@@ -50,7 +51,8 @@ func cancelDeletion(p *pass) {
 		lifecycle.Set(c, contract.LifecycleNormal)
 		o.touched = true
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.PatchMetadata, Object: o.Pod, Patches: c.Patches(), Reason: EventDeleteCancelled, Message: "the pod is needed again",
+			Verb: action.PatchMetadata, Object: o.Pod, Independent: true, OutOfService: podstate.HeldByUpdate(o.Pod),
+			Patches: c.Patches(), Reason: EventDeleteCancelled, Message: "the pod is needed again",
 			Event: &action.Event{
 				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
 				Note: "Cancelled the deletion of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": the pod is needed again",

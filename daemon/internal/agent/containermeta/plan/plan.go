@@ -141,7 +141,7 @@ func (p *pass) cannotStart() bool {
 // of the pod: the values with which its containers were started do not change.
 func (p *pass) addPatch() {
 	p.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Reason: "ContainerMetadata", Message: "metadata of the started containers",
+		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Reason: "ContainerMetadata", Message: "metadata of the started containers",
 		Patches: []action.Patch{{Subresource: "status", AnyVersion: true, Body: map[string]any{
 			"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: p.plan.Annotation}},
 		}}},
