@@ -57,22 +57,18 @@ type mounter struct {
 	name string
 }
 
-// mountingPod returns the name of a pod because of which the object must not be deleted: a pod that mounts the claim,
-// is not terminating and is not the excepted one, with which the claim is to be deleted. It is empty for objects other
-// than claims.
-func (p *pass) mountingPod(ctx context.Context, o client.Object, except types.UID) (string, error) {
-	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
-		return "", nil
-	}
+// mountingPod returns the name of a pod that mounts the claim, is not terminating and is not the excepted one. It is
+// empty if there is none.
+func (p *pass) mountingPod(ctx context.Context, claim client.Object, except types.UID) (string, error) {
 	p.mounts.once.Do(func() {
 		p.mounts.listed = p.options.Stopwatch.Now()
-		p.mounts.pods, p.mounts.err = p.mounters(ctx, o.GetNamespace())
+		p.mounts.pods, p.mounts.err = p.mounters(ctx, claim.GetNamespace())
 		p.listing.Store(int64(p.options.Stopwatch.Since(p.mounts.listed)))
 	})
 	if p.mounts.err != nil {
 		return "", p.mounts.err
 	}
-	for _, pod := range p.mounts.pods[o.GetName()] {
+	for _, pod := range p.mounts.pods[claim.GetName()] {
 		if _, removed := p.mounts.removed.Load(pod.uid); !removed && pod.uid != except {
 			return pod.name, nil
 		}

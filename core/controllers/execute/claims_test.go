@@ -45,7 +45,7 @@ func TestClaimsThatPodsMountAreNotDeleted(t *testing.T) {
 	after := w.existing(t, "after")
 	audit := env.Audit(t)
 	out := w.Run(t.Context(), w.owner, []action.Step{
-		step(action.Action{Verb: action.Delete, Object: used}, action.Action{Verb: action.Delete, Object: free}),
+		step(action.Action{Verb: action.Delete, Object: used, Guard: action.Unmounted}, action.Action{Verb: action.Delete, Object: free, Guard: action.Unmounted}),
 		step(action.Action{Verb: action.Delete, Object: after}),
 	})
 	require.NoError(t, out.Err)
@@ -89,13 +89,13 @@ func TestPassesThatGoOnListThePodsThatMountClaimsOnce(t *testing.T) {
 			audit := env.Audit(t)
 			var all []action.Action
 			for _, name := range []string{"a", "b", "c"} {
-				all = append(all, action.Action{Verb: action.Delete, Object: w.claim(t, name)})
+				all = append(all, action.Action{Verb: action.Delete, Object: w.claim(t, name), Guard: action.Unmounted})
 			}
 			for i := range all {
 				out := hurried.Run(t.Context(), w.owner, []action.Step{step(all[i:]...)})
 				require.Equal(t, 1, out.Done(action.Delete))
 			}
-			anew := action.Action{Verb: action.Delete, Object: w.claim(t, "d")}
+			anew := action.Action{Verb: action.Delete, Object: w.claim(t, "d"), Guard: action.Unmounted}
 			out := hurried.Run(t.Context(), w.owner, []action.Step{step(anew)})
 			require.Equal(t, 1, out.Done(action.Delete))
 			assert.Equal(t, test.lists, w.listsOfPods(t, audit))
@@ -111,7 +111,7 @@ func TestReleasedClaimsGoWithTheirPod(t *testing.T) {
 	w.mounting(t, "stranger", "shared")
 	release := func(claim *corev1.PersistentVolumeClaim) action.Action {
 		body := map[string]any{"metadata": map[string]any{"labels": map[string]any{"goes": "with-its-pod"}}}
-		return action.Action{Verb: action.Release, Object: claim, ForPod: deleted.UID, Patches: []action.Patch{{Body: body}}}
+		return action.Action{Verb: action.Release, Object: claim, Guard: action.Unmounted, ForPod: deleted.UID, Patches: []action.Patch{{Body: body}}}
 	}
 	out := w.Run(t.Context(), w.owner, []action.Step{step(release(own), release(shared)), step(action.Action{Verb: action.Delete, Object: deleted})})
 	require.NoError(t, out.Err)

@@ -44,15 +44,41 @@ func (p *pass) try(ctx context.Context, a *action.Action) progress.Outcome {
 	case r.State != progress.Done:
 	case outdated():
 		r = progress.Expired(a)
-	case a.Verb == action.Create:
-		r = p.create(ctx, a)
-	case a.Verb == action.Delete:
-		r = p.delete(ctx, a)
 	default:
-		r = p.patch(ctx, a)
+		r = p.write(ctx, a)
 	}
 	r.Action = a
 	return r
+}
+
+// write writes the action if its guard lets it.
+func (p *pass) write(ctx context.Context, a *action.Action) progress.Outcome {
+	if r := p.guard(ctx, a); r.State != progress.Done {
+		return r
+	}
+	switch a.Verb {
+	case action.Create:
+		return p.create(ctx, a)
+	case action.Delete:
+		return p.delete(ctx, a)
+	default:
+		return p.patch(ctx, a)
+	}
+}
+
+// guard returns Done if the precondition of the action holds.
+func (p *pass) guard(ctx context.Context, a *action.Action) progress.Outcome {
+	if a.Guard != action.Unmounted {
+		return progress.Outcome{State: progress.Done}
+	}
+	verb := strings.ToLower(string(a.Verb))
+	switch pod, err := p.mountingPod(ctx, a.Object, a.ForPod); {
+	case err != nil:
+		return progress.OutcomeOf(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
+	case pod != "":
+		return progress.ClaimMounted(verb+" "+p.name(a.Object), pod)
+	}
+	return progress.Outcome{State: progress.Done}
 }
 
 func (p *pass) create(ctx context.Context, a *action.Action) progress.Outcome {
@@ -106,9 +132,6 @@ func (p *pass) collision(ctx context.Context, o client.Object, exists error) pro
 }
 
 func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
-	if r := p.checkUnmounted(ctx, a); r.State != progress.Done {
-		return r
-	}
 	options := []client.DeleteOption{preconditionsOf(a.Object)}
 	if a.Propagation != "" {
 		options = append(options, client.PropagationPolicy(a.Propagation))
@@ -128,19 +151,6 @@ func (p *pass) delete(ctx context.Context, a *action.Action) progress.Outcome {
 		if err := p.remove(ctx, then, client.Preconditions{UID: new(then.GetUID())}); err != nil && !apierrors.IsNotFound(err) {
 			return progress.OutcomeOf(fmt.Errorf("delete %s: %w", p.name(then), err))
 		}
-	}
-	return progress.Outcome{State: progress.Done}
-}
-
-// checkUnmounted returns Done unless another pod mounts the claim that the action would delete, at once or with its
-// pod.
-func (p *pass) checkUnmounted(ctx context.Context, a *action.Action) progress.Outcome {
-	verb := strings.ToLower(string(a.Verb))
-	switch pod, err := p.mountingPod(ctx, a.Object, a.ForPod); {
-	case err != nil:
-		return progress.OutcomeOf(fmt.Errorf("%s %s: %w", verb, p.name(a.Object), err))
-	case pod != "":
-		return progress.ClaimMounted(verb+" "+p.name(a.Object), pod)
 	}
 	return progress.Outcome{State: progress.Done}
 }
@@ -178,11 +188,6 @@ func (p *pass) patch(ctx context.Context, a *action.Action) progress.Outcome {
 	if a.Verb == action.Adopt {
 		if err := p.mayAdopt(ctx); err != nil {
 			return progress.OutcomeOf(fmt.Errorf("adopt %s: %w", p.name(a.Object), err))
-		}
-	}
-	if a.ForPod != "" {
-		if r := p.checkUnmounted(ctx, a); r.State != progress.Done {
-			return r
 		}
 	}
 	metadata, err := p.metadata(a.Object)

@@ -33,6 +33,13 @@ const (
 	UpdateInPlace Verb = "UpdateInPlace" // move a pod towards another revision without recreating it
 )
 
+// Guard is a precondition that neither a cache nor a plan can know: the server is asked right before the write.
+type Guard string
+
+// Unmounted means that no pod mounts the claim, terminating ones aside. A claim that is deleted while a pod mounts it is
+// lost as soon as that pod ends.
+const Unmounted Guard = "Unmounted"
+
 // Action is one intended change of one object. Everything it carries is read-only.
 type Action struct {
 	// Verb is the kind of write.
@@ -42,10 +49,12 @@ type Action struct {
 	Object Object
 	// Prerequisites are objects that are created before Object unless they exist.
 	Prerequisites []Object
-	// Dependents are objects that are deleted after Object.
+	// Dependents are claims that are deleted after Object, each under guard Unmounted.
 	Dependents []Object
-	// ForPod is the pod that a claim is released to and goes with. Like a claim that is to be deleted, one
-	// that another pod mounts stays.
+	// Guard is the precondition that the server is asked about right before the write. Admit gives one to every deletion of
+	// a claim.
+	Guard Guard
+	// ForPod is the pod that a claim is released to and goes with. For guard Unmounted that pod does not count.
 	ForPod types.UID
 	// Propagation decides about the objects that Object owns when it is deleted; empty leaves the choice to the server,
 	// which orphans the pods of a Job.
@@ -319,12 +328,15 @@ func (w Wait) String() string {
 	return w.Reason + " " + w.Object + ": " + w.Message
 }
 
+// kindOfClaim is the kind of a claim in texts and purposes.
+const kindOfClaim = "claim"
+
 func kindOf(o Object) string {
 	switch o.(type) {
 	case *corev1.Pod:
 		return "pod"
 	case *corev1.PersistentVolumeClaim:
-		return "claim"
+		return kindOfClaim
 	}
 	if kind := o.GetObjectKind().GroupVersionKind().Kind; kind != "" {
 		return strings.ToLower(kind)

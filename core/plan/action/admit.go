@@ -16,6 +16,7 @@ const probeCheck = time.Second
 //     object, and steps that run first build on nothing.
 //   - An action is sent as a dry run first if its purpose was refused, or if such a write to its object was refused for
 //     another purpose.
+//   - A claim is deleted under guard Unmounted, also if its rule has not said so.
 //   - Users get the reason of whatever waits, or has waited until now: a status must not change with each try.
 //
 // An admitted plan stays as it is.
@@ -27,7 +28,7 @@ func Admit(p Plan) Plan {
 	w := walk{plan: &p}
 	var first, then []Step
 	for _, s := range p.Steps {
-		switch s.Actions = w.admitted(&s); {
+		switch s.Actions = guarded(w.admitted(&s)); {
 		case len(s.Actions) == 0:
 		case s.First:
 			first = slices.Insert(first, 0, s)
@@ -99,6 +100,21 @@ func (w *walk) admitted(s *Step) []Action {
 	kept := make([]Action, 0, len(s.Actions))
 	w.step(s, func(a *Action) { kept = append(kept, w.plan.rehearsed(*a)) })
 	return kept
+}
+
+// guarded returns the actions with a guard for each deletion of a claim.
+func guarded(actions []Action) []Action {
+	unguarded := func(a Action) bool { return a.Verb == Delete && a.Guard == "" && kindOf(a.Object) == kindOfClaim }
+	if !slices.ContainsFunc(actions, unguarded) {
+		return actions
+	}
+	all := slices.Clone(actions)
+	for i := range all {
+		if unguarded(all[i]) {
+			all[i].Guard = Unmounted
+		}
+	}
+	return all
 }
 
 // tries counts the actions of a step that are tried.

@@ -138,3 +138,13 @@ func TestLaterStepsWaitForAllButIndependentActions(t *testing.T) {
 		assert.Equal(t, c.wait, len(Admit(p).Steps) == 0, name)
 	}
 }
+
+// A rule that forgets the guard of a claim loses no data.
+func TestNoClaimIsDeletedUnguarded(t *testing.T) {
+	claim, pod := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, updateOf("a").Object
+	p := Plan{}
+	p.Add(Step{Actions: []Action{{Verb: Delete, Object: claim}, {Verb: Delete, Object: pod}, {Verb: Release, Object: claim}}})
+	admitted := Admit(p).Steps[0].Actions
+	assert.Equal(t, []Guard{Unmounted, "", ""}, []Guard{admitted[0].Guard, admitted[1].Guard, admitted[2].Guard})
+	assert.Empty(t, p.Steps[0].Actions[0].Guard)
+}

@@ -170,7 +170,7 @@ func TestOperatorsLeaveClaimsInUse(t *testing.T) {
 	claim := create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
 	other := create(t, w, bare("b"))
 	out := simulate.NewOperator(w, &miniSet{}, simulate.Faults{}).Run([]action.Step{
-		{Name: "first", Actions: []action.Action{{Verb: action.Delete, Object: claim}}},
+		{Name: "first", Actions: []action.Action{{Verb: action.Delete, Object: claim, Guard: action.Unmounted}}},
 		{Name: "second", Actions: []action.Action{{Verb: action.Delete, Object: other, Dependents: []action.Object{claim}}}},
 	})
 	assert.Equal(t, simulate.Outcome{Done: 1}, out)

@@ -82,7 +82,7 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 			return progress.OutcomeOf(err)
 		}
 	}
-	if a.ForPod != "" {
+	if a.Guard == action.Unmounted {
 		if pod := t.world.mountingPod(a.Object, a.ForPod); pod != "" {
 			return progress.ClaimMounted(sentence(a), pod)
 		}
@@ -106,8 +106,10 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 }
 
 func (t *attempt) delete(a *action.Action) progress.Outcome {
-	if pod := t.world.mountingPod(a.Object, ""); pod != "" {
-		return progress.ClaimMounted(sentence(a), pod)
+	if a.Guard == action.Unmounted {
+		if pod := t.world.mountingPod(a.Object, a.ForPod); pod != "" {
+			return progress.ClaimMounted(sentence(a), pod)
+		}
 	}
 	if err := t.remove(a.Object, a.Object); err != nil {
 		return progress.OutcomeOf(err)

@@ -290,7 +290,7 @@ func deleteUnusedClaims(p *pass) {
 				step.Actions = append(step.Actions, p.giveToPod(claim, in.pod))
 			case !p.adopting:
 				step.Actions = append(step.Actions, action.Action{
-					Verb: action.Delete, Object: claim, Reason: "PodGone", Message: "the pod of its instance id is gone",
+					Verb: action.Delete, Object: claim, Guard: action.Unmounted, Reason: "PodGone", Message: "the pod of its instance id is gone",
 					Event: &action.Event{Failed: EventDeleteFailed},
 				})
 			}
@@ -302,7 +302,8 @@ func deleteUnusedClaims(p *pass) {
 // giveToPod makes the pod the owner of the claim in place of the set.
 func (p *pass) giveToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
 	return action.Action{
-		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name, ForPod: o.UID,
+		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name,
+		Guard: action.Unmounted, ForPod: o.UID,
 		Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{p.Set.UID}, ownership.PodReference(o))},
 		Event:   &action.Event{Failed: EventUpdateFailed},
 	}
