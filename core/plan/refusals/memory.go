@@ -56,17 +56,19 @@ type Tracker struct {
 	workloads memory.Objects[*workload]
 }
 
+// workload is all that is refused to one workload.
 type workload struct {
 	generation int64
 	available  int // at the last pass, -1 before
 	purposes   map[action.Purpose]*purposeState
 }
 
+// purposeState is all that is refused for one purpose.
 type purposeState struct {
-	streak  int     // refusals since the last success
-	last    *target // that was refused
-	until   time.Time
-	targets map[string]*target
+	streak      int       // refusals since the last success; one action is tried at a time while there are any
+	last        *target   // that was refused
+	pausedUntil time.Time // nothing of the purpose is tried before
+	targets     map[string]*target
 }
 
 // Observation is the view of a workload in one pass.
@@ -115,16 +117,16 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 	}
 	asked := t.byBudget
 	if t.fail(a, f, now) {
-		t.until = now.Add(backoff(firstPause, t.tries))
+		t.turn = now.Add(backoff(firstPause, t.tries))
 		return backoff(firstPause, t.tries), action.Told{}
 	}
 	if !f.Isolated {
-		if !t.byBudget || !now.Before(r.until) { // a budget gives all that ask at once the same answer
+		if !t.byBudget || !now.Before(r.pausedUntil) { // a budget gives all that ask at once the same answer
 			r.streak++
 		}
-		r.until = now.Add(max(backoff(firstPause, r.streak), f.RetryAfter))
+		r.pausedUntil = now.Add(max(backoff(firstPause, r.streak), f.RetryAfter))
 		if r.last == t && backoff(firstPause, r.streak) == MaxPause {
-			r.until = r.until.Add(-retryLead)
+			r.pausedUntil = r.pausedUntil.Add(-retryLead)
 		}
 		r.last = t
 	}
@@ -137,8 +139,8 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 		spread = min(spread, MaxPause)
 	}
 	pause = max(spread, once*time.Duration(w.refusedAt(a, now)), f.RetryAfter)
-	t.until = now.Add(pause)
-	if next := r.until.Sub(now); !f.Isolated && next < pause { // it may be the turn of another one
+	t.turn = now.Add(pause)
+	if next := r.pausedUntil.Sub(now); !f.Isolated && next < pause { // it may be the turn of another one
 		pause = next
 	}
 	if t.transient {
@@ -172,7 +174,7 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	}
 	mine := a.Purpose()
 	if r := w.purposes[mine]; r != nil {
-		r.streak, r.until = 0, time.Time{}
+		r.streak, r.pausedUntil = 0, time.Time{}
 		w.forget(mine, a.Target())
 		for _, t := range r.targets {
 			t.endTurns(r.streak)
@@ -187,7 +189,7 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 		case a.WritesSpec():
 			w.forget(purpose, a.Target())
 		default:
-			t.until = t.tried
+			t.turn = t.tried
 		}
 	}
 }
@@ -263,13 +265,13 @@ func (r *purposeState) wanted(this *target, now time.Time) int {
 
 // overdue reports whether the action could have been tried for long and was not: it may not be wanted any more.
 func (r *purposeState) overdue(t *target, now time.Time) bool {
-	return now.After(t.until.Add(MaxPause * time.Duration(len(r.targets))))
+	return now.After(t.turn.Add(MaxPause * time.Duration(len(r.targets))))
 }
 
 // hasTurn reports whether another one than the target has its turn between the moments.
 func (r *purposeState) hasTurn(from, to time.Time, than *target) bool {
 	for _, t := range r.targets {
-		if t != than && t.until.After(from) && !t.until.After(to) {
+		if t != than && t.turn.After(from) && !t.turn.After(to) {
 			return true
 		}
 	}
@@ -280,7 +282,7 @@ func (r *purposeState) hasTurn(from, to time.Time, than *target) bool {
 func (w *workload) prune(now time.Time) {
 	for purpose, r := range w.purposes {
 		for key, t := range r.targets {
-			if now.After(t.until.Add(forgetAfter)) {
+			if now.After(t.turn.Add(forgetAfter)) {
 				delete(r.targets, key)
 			}
 		}
@@ -305,17 +307,17 @@ func (w *workload) endPauses(at Observation) {
 	for _, r := range w.purposes {
 		for _, t := range r.targets {
 			if edited || t.relievable && !t.late {
-				t.until, r.until = at.Now, at.Now
+				t.turn, r.pausedUntil = at.Now, at.Now
 			}
 		}
 	}
 }
 
 func (r *purposeState) view(now time.Time) action.RefusedPurpose {
-	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.until, OnlyByBudget: true, Targets: make(map[string]action.Refusal, len(r.targets))}
+	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.pausedUntil, OnlyByBudget: true, Targets: make(map[string]action.Refusal, len(r.targets))}
 	for key, t := range r.targets {
 		v.OnlyByBudget = v.OnlyByBudget && t.byBudget
-		v.Targets[key] = action.Refusal{Until: t.until, Transient: t.transient, Revision: t.revision, MayHaveSucceeded: t.unclear, Version: t.version, ByBudget: t.byBudget, NodeTooSmall: t.tooSmall}
+		v.Targets[key] = action.Refusal{Until: t.turn, Transient: t.transient, Revision: t.revision, MayHaveSucceeded: t.unanswered, Version: t.version, ByBudget: t.byBudget, NodeTooSmall: t.tooSmall}
 	}
 	v.Told, v.StillWanted = r.told(now)
 	return v

@@ -6,22 +6,27 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// target is an object to which a write of one purpose was refused.
+// target is an object to which a write of one purpose was refused. The table of the package has its states; a target in
+// none of transient, byBudget and late is Refused.
 type target struct {
-	tries        int
-	before       int // tries of the object for other purposes, before the first for this one
-	ahead        int // by how many tries the action was ahead of the streak when a budget began to refuse it
-	late         bool
-	relievable   bool // a write to one of several pods: another webhook may wait for one more that is available
-	unclear      bool // whether a first write was done
-	transient    bool // only conflicts so far, perhaps because the snapshot was outdated
-	byBudget     bool // a budget has refused last, and never after the pod had left service
-	tried, until time.Time
-	since        time.Time // of the first refusal that users are to know of
-	tooSmall     action.NodeTooSmall
-	version      string
-	revision     string // of the action
-	message      string
+	transient bool // a conflict that may end soon, perhaps because the snapshot was outdated
+	byBudget  bool // a budget has refused last, and never after the pod had left service
+	late      bool // refused after other writes of the action, and for good
+
+	unanswered bool // a first write may have been done
+	relievable bool // a write to one of several pods: another webhook may wait for one more that is available
+
+	tries  int
+	before int // tries of the object for other purposes, before the first for this one
+	ahead  int // by how many tries the action was ahead of the streak when a budget began to refuse it
+
+	tried    time.Time
+	turn     time.Time // when it may be tried again
+	since    time.Time // of the first refusal that users are to know of
+	version  string    // with which a transient one was refused; empty: another version changes nothing
+	revision string    // of the action
+	message  string
+	tooSmall action.NodeTooSmall
 }
 
 // fail notes one more failure. It reports whether that is a conflict which a newer version of the object may end and
@@ -32,7 +37,7 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	}
 	t.tries++
 	t.revision = a.Revision
-	t.tried, t.message, t.unclear = now, f.Message, t.unclear || f.MayHaveSucceeded
+	t.tried, t.message, t.unanswered = now, f.Message, t.unanswered || f.MayHaveSucceeded
 	// Once back in service, a pod would leave it again before the budget refuses the same write.
 	t.late = t.late || f.Late || f.ByBudget && a.OutOfService
 	t.byBudget = f.ByBudget && !t.late
@@ -81,8 +86,8 @@ func (t *target) pause(late bool, streak int) time.Duration {
 // endTurns has the action wait as if it were alone, and its object had been written for nothing else.
 func (t *target) endTurns(streak int) {
 	t.before, t.ahead = 0, 0
-	if turn := t.tried.Add(t.pause(t.late, streak)); turn.Before(t.until) {
-		t.until = turn
+	if turn := t.tried.Add(t.pause(t.late, streak)); turn.Before(t.turn) {
+		t.turn = turn
 	}
 }
 
