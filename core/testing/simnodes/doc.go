@@ -11,7 +11,7 @@
 // moment go in, a PodStatus and the time of the next change come out. Nodes watches, queues and
 // writes. A binder, where asked for, stands in for the scheduler.
 //
-// It is a test room: only tests, benchmarks and the local cluster may import it. It must never
+// It is of layer testing: only tests, benchmarks and the local cluster may import it. It must never
 // write anything but the status and the end of pods on its own nodes, those nodes and their
 // leases, and the binding of pods where Options.Bind asks for it.
 package simnodes
