@@ -31,7 +31,8 @@ func layers() []layer {
 		{"controllers", pure},
 		{"operator", []string{"contract", "controllers"}},
 		{"frame", append(slices.Clone(pure), "controllers", "operator")},
-		{"testing", append(slices.Clone(pure), "controllers", "operator", "frame")},
+		{"simulation", append(slices.Clone(pure), "controllers", "operator", "frame")},
+		{"testing", append(slices.Clone(pure), "controllers", "operator", "frame", "simulation")},
 	}
 }
 

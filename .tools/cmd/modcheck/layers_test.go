@@ -28,6 +28,15 @@ func TestLayerFaults(t *testing.T) {
 			"what ships has nothing that is for tests", "core/frame/e.go", `package frame; import "x/core/testing/gen"`,
 			[]string{"core/frame/e.go: frame may not import testing/gen"},
 		},
+		{"worlds play what ships", "core/simulation/rehearse/p.go", `package rehearse; import "x/core/frame"`, nil},
+		{
+			"worlds judge nothing", "core/simulation/cluster/w.go", `package cluster; import "x/core/testing/simulate"`,
+			[]string{"core/simulation/cluster/w.go: simulation may not import testing/simulate"},
+		},
+		{
+			"what is played knows no world", "core/frame/frame.go", `package frame; import "x/core/simulation/cluster"`,
+			[]string{"core/frame/frame.go: frame may not import simulation/cluster"},
+		},
 		{"tests may have all", "core/plan/action/a_test.go", `package action; import "x/core/testing/gen"`, nil},
 		{"internal has the same layers", "core/frame/e.go", `package frame; import "x/core/internal/frame/history"`, nil},
 		{

@@ -18,7 +18,7 @@ func ReasonFaults(root fs.FS, m Module) ([]string, error) {
 	packages := map[string]*reasons{}
 	err := walkGo(root, m, func(name string, files *token.FileSet, file *ast.File) {
 		folder := path.Dir(name)
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(folder, "core/testing/") {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(folder, "core/testing/") || strings.HasPrefix(folder, "core/simulation/") {
 			return
 		}
 		if packages[folder] == nil {
