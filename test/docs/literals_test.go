@@ -73,7 +73,7 @@ func programs(t *testing.T, show func(module string, file *ast.File)) {
 		name := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))
 		if entry.IsDir() {
 			switch name {
-			case ".git", "bin", ".tools", "test", "core/testing":
+			case ".git", "bin", ".tools", "test", "core/testing", "core/simulation":
 				return fs.SkipDir
 			}
 			return nil

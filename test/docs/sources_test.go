@@ -41,7 +41,7 @@ var parsed = sync.OnceValues(func() (found []source, err error) {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if slices.Contains([]string{"test", "testing", "testdata", "simulate", "bin"}, name) || strings.HasPrefix(name, ".") && name != ".." {
+			if slices.Contains([]string{"test", "testing", "testdata", "simulate", "simulation", "bin"}, name) || strings.HasPrefix(name, ".") && name != ".." {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,4 +1,4 @@
-package simulate
+package cluster
 
 import (
 	"fmt"
@@ -48,14 +48,24 @@ func (w *World) cached(o action.Object) action.Object {
 	if shown == nil {
 		shown = Cached(pod)
 		w.shown[pod] = shown
-		w.watchForChanges(shown)
+		w.WatchForChanges(shown)
 	}
 	return shown
 }
 
-// watchForChanges keeps a copy of an object, with DetectMutation.
-func (w *World) watchForChanges(o action.Object) {
-	if w.options.DetectMutation {
+// Mutated returns an object that somebody changed who may only read it, with DetectMutation; nil if there is none.
+func (w *World) Mutated() action.Object {
+	for i, object := range w.originals {
+		if !Same(object, w.copies[i]) {
+			return object
+		}
+	}
+	return nil
+}
+
+// WatchForChanges keeps a copy of an object, with DetectMutation.
+func (w *World) WatchForChanges(o action.Object) {
+	if w.Options.DetectMutation {
 		w.originals, w.copies = append(w.originals, o), append(w.copies, o.DeepCopyObject().(action.Object))
 	}
 }

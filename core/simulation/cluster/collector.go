@@ -1,4 +1,4 @@
-package simulate
+package cluster
 
 import (
 	"slices"
@@ -17,21 +17,21 @@ import (
 func (w *World) collectAfter(e Event) {
 	switch {
 	case e.Type == Deleted:
-		w.After(w.delay(2*time.Second), func() { w.collectDependents(e.Object) })
+		w.After(w.Delay(2*time.Second), func() { w.collectDependents(e.Object) })
 		if _, ok := e.Object.(*corev1.Pod); ok {
-			w.After(w.delay(time.Second), w.releaseClaims)
+			w.After(w.Delay(time.Second), w.releaseClaims)
 		}
 	case e.Object.GetDeletionTimestamp() != nil && e.Kind == "PersistentVolumeClaim":
-		w.After(w.delay(time.Second), w.releaseClaims)
+		w.After(w.Delay(time.Second), w.releaseClaims)
 	case len(e.Object.GetOwnerReferences()) > 0 && (e.Type == Added || !equality.Semantic.DeepEqual(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())):
 		if len(w.deadOwners(e.Object)) > 0 {
-			w.After(w.delay(2*time.Second), func() { w.collect(e.Object) })
+			w.After(w.Delay(2*time.Second), func() { w.collect(e.Object) })
 		}
 	}
 }
 
 func (w *World) collectDependents(owner action.Object) {
-	for _, kind := range w.kinds() {
+	for _, kind := range w.Kinds() {
 		t := w.tables[kind]
 		for _, key := range slices.Clone(t.order) {
 			o := t.objects[key]
@@ -46,15 +46,15 @@ func (w *World) collectDependents(owner action.Object) {
 func (w *World) deadOwners(o action.Object) []metav1.OwnerReference {
 	var dead []metav1.OwnerReference
 	for _, ref := range o.GetOwnerReferences() {
-		if w.owner(ref, o.GetNamespace()) == nil {
+		if w.Owner(ref, o.GetNamespace()) == nil {
 			dead = append(dead, ref)
 		}
 	}
 	return dead
 }
 
-// owner returns the object that the reference means, or nil.
-func (w *World) owner(ref metav1.OwnerReference, namespace string) action.Object {
+// Owner returns the object that the reference means, or nil.
+func (w *World) Owner(ref metav1.OwnerReference, namespace string) action.Object {
 	t := w.tables[ref.Kind]
 	if t == nil {
 		return nil
@@ -81,32 +81,6 @@ func (w *World) collect(o action.Object) {
 			n.SetOwnerReferences(slices.DeleteFunc(n.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
 				return slices.ContainsFunc(dead, func(d metav1.OwnerReference) bool { return d.UID == r.UID })
 			}))
-		})
-	}
-}
-
-// bind gives a claim its volume.
-func (w *World) bind(key types.NamespacedName) {
-	claim := Get[*corev1.PersistentVolumeClaim](w.View(nil), key.Namespace, key.Name)
-	if claim == nil || claim.Status.Phase == corev1.ClaimBound {
-		return
-	}
-	n := *claim
-	n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes}
-	w.commit(Event{Type: Modified, Actor: BinderActor, Object: &n, Old: claim, Subresource: "status"})
-}
-
-// releaseClaims lets terminating claims go that no pod uses.
-func (w *World) releaseClaims() {
-	for _, claim := range List[*corev1.PersistentVolumeClaim](w.View(nil)) {
-		inUse := slices.ContainsFunc(w.Pods(), func(pod *corev1.Pod) bool {
-			return pod.Namespace == claim.Namespace && uses(pod, claim.Name)
-		})
-		if claim.DeletionTimestamp == nil || inUse {
-			continue
-		}
-		_ = Change(w, CollectorActor, "", claim, func(c *corev1.PersistentVolumeClaim) {
-			c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == claimProtection })
 		})
 	}
 }

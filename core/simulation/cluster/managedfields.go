@@ -1,4 +1,4 @@
-package simulate
+package cluster
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func (w *World) manageResources(manager, subresource string, old, n action.Objec
 	if len(changed) == 0 {
 		return
 	}
-	now, mine := w.stamp(), managedTree{}
+	now, mine := w.Stamp(), managedTree{}
 	var entries []metav1.ManagedFieldsEntry
 	for _, e := range before.ManagedFields {
 		fields := managedTree{}

@@ -1,4 +1,4 @@
-package simulate
+package cluster
 
 import (
 	"encoding/json"
@@ -17,9 +17,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
-// applyPatch returns old after the patch; old stays as it is. Unknown fields are errors, so that a misspelt patch
+// Apply returns old after the patch; old stays as it is. Unknown fields are errors, so that a misspelt patch
 // fails. Only the parts of the object that the patch names go through JSON.
-func applyPatch(old action.Object, patch action.Patch) (action.Object, error) {
+func Apply(old action.Object, patch action.Patch) (action.Object, error) {
 	body, err := plainJSON(patch.Body)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package simulate
+package cluster
 
 import (
 	"container/heap"
@@ -62,8 +62,8 @@ func (w *World) Step() bool {
 	return true
 }
 
-// stepWithin lets the next thing happen unless it is further away than d.
-func (w *World) stepWithin(d time.Duration) {
+// StepWithin lets the next thing happen unless it is further away than d.
+func (w *World) StepWithin(d time.Duration) {
 	if w.queue.Len() > 0 && !w.queue.items[0].at.After(w.now.Add(d)) {
 		w.Step()
 	}
@@ -76,6 +76,22 @@ func (w *World) Advance(d time.Duration) {
 		w.Step()
 	}
 	w.now = until
+}
+
+// Next returns when the next thing will happen by itself; false if nothing will.
+func (w *World) Next() (at time.Time, is bool) {
+	if w.queue.Len() == 0 {
+		return time.Time{}, false
+	}
+	return w.queue.items[0].at, true
+}
+
+// Later does something at a time after now, without anything else happening until then, and returns to the present.
+func (w *World) Later(d time.Duration, do func()) {
+	now := w.now
+	defer func() { w.now = now }()
+	w.now = now.Add(d)
+	do()
 }
 
 // Quiet reports whether nothing will happen by itself.

@@ -1,4 +1,4 @@
-package simulate
+package cluster
 
 import (
 	"fmt"
@@ -25,29 +25,29 @@ func validateUpdate(subresource string, old, n action.Object) (specChanged bool,
 	switch n := n.(type) {
 	case *corev1.Pod:
 		o := old.(*corev1.Pod)
-		spec, status = !same(o.Spec, n.Spec), !same(o.Status, n.Status)
+		spec, status = !Same(o.Spec, n.Spec), !Same(o.Status, n.Status)
 		if spec {
 			errs = append(errs, validatePodSpec(subresource, o, n)...)
 		}
 	case *corev1.PersistentVolumeClaim:
 		o := old.(*corev1.PersistentVolumeClaim)
-		status = !same(o.Status, n.Status)
+		status = !Same(o.Status, n.Status)
 		bare := n.Spec.DeepCopy()
 		bare.Resources.Requests = o.Spec.Resources.Requests
 		switch {
-		case !same(o.Spec, *bare):
+		case !Same(o.Spec, *bare):
 			errs = append(errs, forbidden("spec", "only the requested storage may change"))
-		case !same(o.Spec, n.Spec) && o.Status.Phase != corev1.ClaimBound:
+		case !Same(o.Spec, n.Spec) && o.Status.Phase != corev1.ClaimBound:
 			errs = append(errs, forbidden("spec", "the requested storage changes only of bound claims"))
 		case shrinksTooFar(o, n):
 			errs = append(errs, forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
 		}
 	case *appsv1.ControllerRevision:
-		if !same(old.(*appsv1.ControllerRevision).Data, n.Data) {
+		if !Same(old.(*appsv1.ControllerRevision).Data, n.Data) {
 			errs = append(errs, forbidden("data", "the data of a revision never change"))
 		}
 	default:
-		spec, status = !same(member(old, "Spec"), member(n, "Spec")), !same(member(old, "Status"), member(n, "Status"))
+		spec, status = !Same(Member(old, "Spec"), Member(n, "Spec")), !Same(Member(old, "Status"), Member(n, "Status"))
 		if spec && subresource != "" {
 			errs = append(errs, forbidden("spec", "the spec cannot change through "+subresource))
 		}
@@ -67,14 +67,14 @@ func shrinksTooFar(old, n *corev1.PersistentVolumeClaim) bool {
 
 func validateMetadata(subresource string, old, n action.Object) field.ErrorList {
 	var errs field.ErrorList
-	if old.GetUID() != n.GetUID() || old.GetName() != n.GetName() || !same(old.GetDeletionTimestamp(), n.GetDeletionTimestamp()) {
+	if old.GetUID() != n.GetUID() || old.GetName() != n.GetName() || !Same(old.GetDeletionTimestamp(), n.GetDeletionTimestamp()) {
 		errs = append(errs, forbidden("metadata", "identity and deletion cannot change"))
 	}
-	owners, finalizers := !same(old.GetOwnerReferences(), n.GetOwnerReferences()), !same(old.GetFinalizers(), n.GetFinalizers())
+	owners, finalizers := !Same(old.GetOwnerReferences(), n.GetOwnerReferences()), !Same(old.GetFinalizers(), n.GetFinalizers())
 	if subresource != "" && (owners || finalizers) {
 		errs = append(errs, forbidden("metadata", "only labels and annotations can change through "+subresource))
 	}
-	if subresource == "resize" && (!same(old.GetLabels(), n.GetLabels()) || !same(old.GetAnnotations(), n.GetAnnotations())) {
+	if subresource == "resize" && (!Same(old.GetLabels(), n.GetLabels()) || !Same(old.GetAnnotations(), n.GetAnnotations())) {
 		errs = append(errs, forbidden("metadata", "nothing but resources can change through resize"))
 	}
 	return append(append(errs, validateFinalizers(old, n)...), validateOwners(n)...)
@@ -119,7 +119,7 @@ func validatePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
 		restoreImages(bare.Containers, old.Spec.Containers)
 		restoreImages(bare.InitContainers, old.Spec.InitContainers)
 		bare.ActiveDeadlineSeconds = old.Spec.ActiveDeadlineSeconds
-		if len(bare.Tolerations) >= len(old.Spec.Tolerations) && same(bare.Tolerations[:len(old.Spec.Tolerations)], old.Spec.Tolerations) {
+		if len(bare.Tolerations) >= len(old.Spec.Tolerations) && Same(bare.Tolerations[:len(old.Spec.Tolerations)], old.Spec.Tolerations) {
 			bare.Tolerations = old.Spec.Tolerations
 		}
 		for i := range n.Spec.Containers {
@@ -135,11 +135,11 @@ func validatePodSpec(subresource string, old, n *corev1.Pod) field.ErrorList {
 			}
 			c.Resources = before[i].Resources
 		}
-		if quality(&old.Spec) != quality(&n.Spec) {
+		if Quality(&old.Spec) != Quality(&n.Spec) {
 			errs = append(errs, forbidden("spec", "the QoS class cannot change"))
 		}
 	}
-	if subresource != "binding" && !same(old.Spec, *bare) {
+	if subresource != "binding" && !Same(old.Spec, *bare) {
 		errs = append(errs, forbidden("spec", "this part of a pod's spec cannot change"))
 	}
 	return errs
@@ -166,11 +166,11 @@ func resizable(old, n corev1.ResourceRequirements) bool {
 		}
 		return true
 	}
-	return only(old.Limits, n.Limits) && only(old.Requests, n.Requests) && same(old.Claims, n.Claims)
+	return only(old.Limits, n.Limits) && only(old.Requests, n.Requests) && Same(old.Claims, n.Claims)
 }
 
-// quality returns the QoS class that follows from cpu and memory of the containers and init containers.
-func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
+// Quality returns the QoS class that follows from cpu and memory of the containers and init containers.
+func Quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	guaranteed, any := true, false
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		r := &c.Resources
@@ -190,8 +190,8 @@ func quality(spec *corev1.PodSpec) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// member returns the field of the object with the name, or nil if there is none.
-func member(o action.Object, name string) any {
+// Member returns the field of the object with the name, or nil if there is none.
+func Member(o action.Object, name string) any {
 	f := reflect.ValueOf(o).Elem().FieldByName(name)
 	if !f.IsValid() {
 		return nil
@@ -199,7 +199,8 @@ func member(o action.Object, name string) any {
 	return f.Interface()
 }
 
-func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+// Same reports whether two values are equal in the way of the API.
+func Same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 func forbidden(path, text string) *field.Error { return field.Forbidden(field.NewPath(path), text) }
 
@@ -208,8 +209,8 @@ func forbidden(path, text string) *field.Error { return field.Forbidden(field.Ne
 func fitsNode(old, pod *corev1.Pod) error {
 	before := podspec.LongRunning(&old.Spec)
 	for i, c := range podspec.LongRunning(&pod.Spec) {
-		if cpu := c.Resources.Requests.Cpu(); cpu.CmpInt64(maxCPU) > 0 && cpu.Cmp(*before[i].Resources.Requests.Cpu()) > 0 {
-			refused := apierrors.NewForbidden(resourceOf(pod), pod.Name, fmt.Errorf("the node has less cpu than %s", cpu))
+		if cpu := c.Resources.Requests.Cpu(); cpu.CmpInt64(NodeCPU) > 0 && cpu.Cmp(*before[i].Resources.Requests.Cpu()) > 0 {
+			refused := apierrors.NewForbidden(ResourceOf(pod), pod.Name, fmt.Errorf("the node has less cpu than %s", cpu))
 			refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: progress.NodeCapacityCause}}
 			return refused
 		}

@@ -1,18 +1,14 @@
-package simulate
+package cluster
 
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -25,15 +21,15 @@ const claimProtection = "kubernetes.io/pvc-protection"
 // Create makes an object as the server does: with a UID, a version, generation 1 and without the
 // status that was sent. It fails with AlreadyExists or Invalid.
 func (w *World) Create(actor string, o action.Object) (action.Object, error) {
-	if o.GetName() == "" || o.GetNamespace() == "" && plainKind(o) != "Workload" { // whose kind may know no namespaces
+	if o.GetName() == "" || o.GetNamespace() == "" && PlainKind(o) != "Workload" { // whose kind may know no namespaces
 		return nil, invalid(o, field.Required(field.NewPath("metadata", "name"), "name and namespace are required"))
 	}
-	if w.table(KindOf(o)).objects[keyOf(o)] != nil {
-		return nil, apierrors.NewAlreadyExists(resourceOf(o), o.GetName())
+	if w.table(KindOf(o)).objects[KeyOf(o)] != nil {
+		return nil, apierrors.NewAlreadyExists(ResourceOf(o), o.GetName())
 	}
 	n := o.DeepCopyObject().(action.Object)
-	n.SetUID(w.newUID())
-	n.SetCreationTimestamp(w.stamp())
+	n.SetUID(w.NewUID())
+	n.SetCreationTimestamp(w.Stamp())
 	n.SetDeletionTimestamp(nil)
 	if hasGeneration(n) {
 		n.SetGeneration(1)
@@ -50,28 +46,28 @@ func (w *World) Create(actor string, o action.Object) (action.Object, error) {
 	case *corev1.PersistentVolumeClaim:
 		n.Finalizers = append(n.Finalizers, claimProtection)
 		n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
-		w.After(w.delay(3*time.Second), func() { w.bind(keyOf(n)) })
+		w.After(w.Delay(3*time.Second), func() { w.bind(KeyOf(n)) })
 	}
 	e := Event{Type: Added, Actor: actor, Object: n}
 	if err := w.admit(e); err != nil {
 		return nil, err
 	}
-	return w.commit(e), nil
+	return w.Commit(e), nil
 }
 
 // admit asks the admission of the world, if it has one.
 func (w *World) admit(e Event) error {
-	if w.options.Admission == nil {
+	if w.Options.Admission == nil {
 		return nil
 	}
-	e.Kind, e.Time = KindOf(e.Object), w.now
-	err := w.options.Admission(w, e)
+	e.Kind, e.Time, e.DryRun = KindOf(e.Object), w.now, w.inDryRun
+	err := w.Options.Admission(w, e)
 	var answer apierrors.APIStatus
 	switch {
 	case errors.As(err, &answer):
 		return err
 	case err != nil:
-		return apierrors.NewForbidden(resourceOf(e.Object), e.Object.GetName(), err)
+		return apierrors.NewForbidden(ResourceOf(e.Object), e.Object.GetName(), err)
 	}
 	return nil
 }
@@ -84,7 +80,7 @@ func (w *World) Patch(actor string, o action.Object, patch action.Patch) (action
 	if err := preconditions(o, old, !patch.AnyVersion); err != nil {
 		return nil, err
 	}
-	n, err := applyPatch(old, patch)
+	n, err := Apply(old, patch)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +94,22 @@ func (w *World) Patch(actor string, o action.Object, patch action.Patch) (action
 
 // Change edits the present state of an object in the way of a user with an editor: without
 // preconditions and under the rules of the subresource.
-func Change[T action.Object](w *World, actor, subresource string, o T, edit func(T)) error {
+func Change[T action.Object](w Editor, actor, subresource string, o T, edit func(T)) error {
+	return w.Edit(actor, subresource, o, func(n action.Object) { edit(n.(T)) })
+}
+
+// Editor is a World, or has one.
+type Editor interface {
+	Edit(actor, subresource string, o action.Object, edit func(action.Object)) error
+}
+
+// Edit is Change for an object of any kind.
+func (w *World) Edit(actor, subresource string, o action.Object, edit func(action.Object)) error {
 	old := w.Latest(o)
 	if old == nil {
-		return apierrors.NewNotFound(resourceOf(o), o.GetName())
+		return apierrors.NewNotFound(ResourceOf(o), o.GetName())
 	}
-	n := old.DeepCopyObject().(T)
+	n := old.DeepCopyObject().(action.Object)
 	edit(n)
 	w.manageResources(actor, subresource, old, n)
 	_, err := w.update(actor, subresource, old, n)
@@ -127,15 +133,15 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 	if err := w.admit(e); err != nil {
 		return nil, err
 	}
-	if pod, ok := n.(*corev1.Pod); ok && subresource == "resize" && w.options.JudgesResizes {
+	if pod, ok := n.(*corev1.Pod); ok && subresource == "resize" && w.Options.JudgesResizes {
 		if err := fitsNode(old.(*corev1.Pod), pod); err != nil {
 			return nil, err
 		}
 	}
-	if gone(n) {
+	if Gone(n) {
 		e.Type = Deleted
 	}
-	return w.commit(e), nil
+	return w.Commit(e), nil
 }
 
 // Delete begins the deletion of the object under the preconditions that o carries. Pods on a node
@@ -160,22 +166,22 @@ func (w *World) Delete(actor string, o action.Object) error {
 			grace = *s
 		}
 	}
-	deletion := metav1.NewTime(w.stamp().Add(time.Duration(grace) * time.Second))
+	deletion := metav1.NewTime(w.Stamp().Add(time.Duration(grace) * time.Second))
 	n.SetDeletionTimestamp(&deletion)
 	n.SetDeletionGracePeriodSeconds(&grace)
 	if n.GetGeneration() > 0 {
 		n.SetGeneration(n.GetGeneration() + 1)
 	}
-	if gone(n) {
-		w.commit(Event{Type: Deleted, Actor: actor, Object: n, Old: old})
+	if Gone(n) {
+		w.Commit(Event{Type: Deleted, Actor: actor, Object: n, Old: old})
 		return nil
 	}
-	w.commit(Event{Type: Modified, Actor: actor, Object: n, Old: old})
+	w.Commit(Event{Type: Modified, Actor: actor, Object: n, Old: old})
 	return nil
 }
 
-// gone reports whether nothing keeps an object that is being deleted.
-func gone(o action.Object) bool {
+// Gone reports whether nothing keeps an object that is being deleted.
+func Gone(o action.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
 	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
@@ -183,32 +189,21 @@ func gone(o action.Object) bool {
 // preconditions compares the UID and, unless any version will do, the resourceVersion.
 func preconditions(asked, have action.Object, sameVersion bool) error {
 	if have == nil {
-		return apierrors.NewNotFound(resourceOf(asked), asked.GetName())
+		return apierrors.NewNotFound(ResourceOf(asked), asked.GetName())
 	}
 	if uid := asked.GetUID(); uid != "" && uid != have.GetUID() {
-		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the UID is %s, not %s", have.GetUID(), uid))
+		return apierrors.NewConflict(ResourceOf(asked), asked.GetName(), fmt.Errorf("the UID is %s, not %s", have.GetUID(), uid))
 	}
 	if v := asked.GetResourceVersion(); sameVersion && v != "" && v != have.GetResourceVersion() {
-		return apierrors.NewConflict(resourceOf(asked), asked.GetName(), fmt.Errorf("the version is %s, not %s", have.GetResourceVersion(), v))
+		return apierrors.NewConflict(ResourceOf(asked), asked.GetName(), fmt.Errorf("the version is %s, not %s", have.GetResourceVersion(), v))
 	}
 	return nil
 }
 
-// dryRun does a write as a dry run.
-func (w *World) dryRun(write func() (action.Object, error)) error {
+// DryRun does a write as a dry run.
+func (w *World) DryRun(write func() (action.Object, error)) error {
 	w.inDryRun = true
 	defer func() { w.inDryRun = false }()
 	_, err := write()
 	return err
-}
-
-func (w *World) kinds() []string { return slices.Sorted(maps.Keys(w.tables)) }
-
-func resourceOf(o action.Object) schema.GroupResource {
-	gvk := o.GetObjectKind().GroupVersionKind()
-	return schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(KindOf(o)) + "s"}
-}
-
-func invalid(o action.Object, errs ...*field.Error) error {
-	return apierrors.NewInvalid(schema.GroupKind{Kind: KindOf(o)}, o.GetName(), errs)
 }

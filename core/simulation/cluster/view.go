@@ -1,12 +1,14 @@
-package simulate
+package cluster
 
 import (
-	"reflect"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
 // View is what a cache shows of the world. It is valid until the world moves on; the objects in it
@@ -14,8 +16,6 @@ import (
 type View struct {
 	world *World
 	now   time.Time
-	// operator looks; nil for somebody else.
-	operator *Operator
 	// past holds the objects that the view shows in an older state; nil where they did not exist yet.
 	past map[string]map[types.NamespacedName]action.Object
 	// cached shows pods as an operator's cache holds them.
@@ -30,7 +30,7 @@ func (w *World) View(lag func(kind string) int) *View {
 	if lag == nil {
 		return v
 	}
-	for _, kind := range w.kinds() {
+	for _, kind := range w.Kinds() {
 		if n := lag(kind); n > 0 {
 			v.rewind(kind, n, "")
 		}
@@ -38,15 +38,12 @@ func (w *World) View(lag func(kind string) int) *View {
 	return v
 }
 
-// known returns what the operator can know when it sends a write: its last view and its own writes, at that moment.
-func (w *World) known() *View {
-	v := &View{world: w, now: w.now}
-	if !w.sent.IsZero() {
-		v.now = w.sent
-	}
-	for _, kind := range w.kinds() {
-		if seen, ok := w.seen[kind]; ok && seen < len(w.tables[kind].events) {
-			v.rewind(kind, len(w.tables[kind].events)-seen, OperatorActor)
+// Known returns what an actor can know at a moment that has seen so many events of each kind: these, and its own writes.
+func (w *World) Known(actor string, seen map[string]int, now time.Time) *View {
+	v := &View{world: w, now: now}
+	for _, kind := range w.Kinds() {
+		if seen, ok := seen[kind]; ok && seen < len(w.tables[kind].events) {
+			v.rewind(kind, len(w.tables[kind].events)-seen, actor)
 		}
 	}
 	return v
@@ -58,15 +55,15 @@ func (v *View) rewind(kind string, n int, but string) {
 	past := map[types.NamespacedName]action.Object{}
 	for i := len(t.events) - 1; i >= max(len(t.events)-n, 0); i-- {
 		e := &t.events[i]
-		past[keyOf(e.Object)] = e.Old
+		past[KeyOf(e.Object)] = e.Old
 	}
 	for i := max(len(t.events)-n, 0); but != "" && i < len(t.events); i++ {
 		switch e := &t.events[i]; {
 		case e.Actor != but:
 		case e.Type == Deleted:
-			past[keyOf(e.Object)] = nil
+			past[KeyOf(e.Object)] = nil
 		default:
-			past[keyOf(e.Object)] = e.Object
+			past[KeyOf(e.Object)] = e.Object
 		}
 	}
 	if v.past == nil {
@@ -75,7 +72,7 @@ func (v *View) rewind(kind string, n int, but string) {
 	}
 	v.past[kind] = past
 	for i := len(t.events) - 1; i >= max(len(t.events)-n, 0); i-- {
-		key := keyOf(t.events[i].Object)
+		key := KeyOf(t.events[i].Object)
 		if t.events[i].Type == Deleted && past[key] != nil && t.objects[key] == nil {
 			v.gone[kind] = append(v.gone[kind], key)
 		}
@@ -97,7 +94,7 @@ func List[T action.Object](v *View) []T {
 	if v.world.tables[kind] == nil {
 		return nil
 	}
-	stored := v.list(kind)
+	stored := v.Objects(kind)
 	list := make([]T, 0, len(stored))
 	for _, o := range stored {
 		if o, ok := v.show(o).(T); ok {
@@ -107,8 +104,8 @@ func List[T action.Object](v *View) []T {
 	return list
 }
 
-// list returns every object of the kind as it is stored, in the order of List.
-func (v *View) list(kind string) []action.Object {
+// Objects returns every object of the kind as it is stored, in the order of List.
+func (v *View) Objects(kind string) []action.Object {
 	t := v.world.tables[kind]
 	if t == nil {
 		return nil
@@ -116,13 +113,13 @@ func (v *View) list(kind string) []action.Object {
 	list := make([]action.Object, 0, len(t.order)+len(v.gone[kind]))
 	listed := map[types.NamespacedName]bool{}
 	for _, key := range v.gone[kind] {
-		if o := v.stored(kind, key); o != nil && !listed[key] {
+		if o := v.Stored(kind, key); o != nil && !listed[key] {
 			listed[key] = true
 			list = append(list, o)
 		}
 	}
 	for _, key := range t.order {
-		if o := v.stored(kind, key); o != nil {
+		if o := v.Stored(kind, key); o != nil {
 			list = append(list, o)
 		}
 	}
@@ -133,7 +130,7 @@ func (v *View) list(kind string) []action.Object {
 func ListOwned[T action.Object](v *View, owner types.UID) []T {
 	var owned []T
 	for _, o := range List[T](v) {
-		if controllerOf(o) == owner {
+		if ControllerOf(o) == owner {
 			owned = append(owned, o)
 		}
 	}
@@ -141,7 +138,7 @@ func ListOwned[T action.Object](v *View, owner types.UID) []T {
 }
 
 func (v *View) get(kind string, key types.NamespacedName) action.Object {
-	return v.show(v.stored(kind, key))
+	return v.show(v.Stored(kind, key))
 }
 
 func (v *View) show(o action.Object) action.Object {
@@ -151,7 +148,20 @@ func (v *View) show(o action.Object) action.Object {
 	return o
 }
 
-func (v *View) stored(kind string, key types.NamespacedName) action.Object {
+// Show makes the view show another state of an object of a kind that it shows as it was.
+func (v *View) Show(o action.Object) {
+	kind, key := KindOf(o), KeyOf(o)
+	v.past[kind][key] = o
+	if v.world.tables[kind].objects[key] == nil {
+		v.gone[kind] = append(v.gone[kind], key)
+	}
+}
+
+// Object returns the object of the kind, as Get does; nil when the view has none.
+func (v *View) Object(kind string, key types.NamespacedName) action.Object { return v.get(kind, key) }
+
+// Stored returns the object of the kind as it is stored, nil when the view has none.
+func (v *View) Stored(kind string, key types.NamespacedName) action.Object {
 	if o, ok := v.past[kind][key]; ok {
 		return o
 	}
@@ -161,14 +171,24 @@ func (v *View) stored(kind string, key types.NamespacedName) action.Object {
 	return nil
 }
 
-func controllerOf(o action.Object) types.UID {
-	refs := o.GetOwnerReferences()
-	for i := range refs {
-		if refs[i].Controller != nil && *refs[i].Controller {
-			return refs[i].UID
-		}
-	}
-	return ""
+// Now returns the virtual time of the view.
+func (v *View) Now() time.Time { return v.now }
+
+// Owned returns the pods that the object with the UID controls, in any state.
+func (v *View) Owned(owner types.UID) []*corev1.Pod { return ListOwned[*corev1.Pod](v, owner) }
+
+// Active returns the object's pods that are neither terminating nor finished.
+func (v *View) Active(owner types.UID) []*corev1.Pod {
+	return v.owned(owner, 0, func(s podstate.State) bool { return s.Active })
 }
 
-func kindFor[T action.Object]() string { return reflect.TypeFor[T]().Elem().Name() }
+// Available returns the object's active pods that have been ready for minReadySeconds.
+func (v *View) Available(owner types.UID, minReadySeconds int32) []*corev1.Pod {
+	return v.owned(owner, minReadySeconds, func(s podstate.State) bool { return s.Active && s.Available })
+}
+
+func (v *View) owned(owner types.UID, minReadySeconds int32, keep func(podstate.State) bool) []*corev1.Pod {
+	return slices.DeleteFunc(v.Owned(owner), func(pod *corev1.Pod) bool {
+		return !keep(podstate.Of(pod, v.Now(), minReadySeconds))
+	})
+}

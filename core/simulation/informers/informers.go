@@ -1,4 +1,4 @@
-package simulate
+package informers
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // Cache shows a view as the informers of an operator's cache would: of each kind the objects that the cache's options
@@ -23,8 +24,8 @@ import (
 type Cache struct {
 	cache.Cache // nil: nothing else is asked of a cache in a world
 
-	world    *World
-	view     *View
+	world    *cluster.World
+	view     *cluster.View
 	fallback toolscache.TransformFunc
 	kinds    map[string]cache.ByObject
 	indexes  map[indexOf]client.IndexerFunc
@@ -34,30 +35,30 @@ type Cache struct {
 // indexOf is an index of a kind.
 type indexOf struct{ kind, field string }
 
-// Cache returns a cache with the options, which shows nothing yet.
-func (w *World) Cache(o cache.Options) *Cache {
+// New returns a cache with the options, which shows nothing yet.
+func New(w *cluster.World, o cache.Options) *Cache {
 	c := &Cache{
 		world: w, fallback: o.DefaultTransform, kinds: map[string]cache.ByObject{},
 		indexes: map[indexOf]client.IndexerFunc{}, shown: map[action.Object]action.Object{},
 	}
 	for kind, settings := range o.ByObject {
-		c.kinds[KindOf(kind)] = settings
+		c.kinds[cluster.KindOf(kind)] = settings
 	}
 	return c
 }
 
 // Show makes the cache show the view.
-func (c *Cache) Show(v *View) { c.view = v }
+func (c *Cache) Show(v *cluster.View) { c.view = v }
 
 // IndexField implements client.FieldIndexer.
 func (c *Cache) IndexField(_ context.Context, kind client.Object, field string, index client.IndexerFunc) error {
-	c.indexes[indexOf{KindOf(kind), field}] = index
+	c.indexes[indexOf{cluster.KindOf(kind), field}] = index
 	return nil
 }
 
 // GetInformer returns an informer that has synced, for its store.
 func (c *Cache) GetInformer(_ context.Context, kind client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	return informer{store: &store{cache: c, kind: KindOf(kind)}}, nil
+	return informer{store: &store{cache: c, kind: cluster.KindOf(kind)}}, nil
 }
 
 // List reads the objects with a value of an index, of kinds without a Go type.
@@ -83,7 +84,7 @@ func (c *Cache) List(_ context.Context, list client.ObjectList, options ...clien
 
 // show returns what the cache holds of an object, nil for nothing, the same copy for each look.
 func (c *Cache) show(o action.Object) action.Object {
-	settings := c.kinds[KindOf(o)]
+	settings := c.kinds[cluster.KindOf(o)]
 	if settings.Label != nil && !settings.Label.Matches(labels.Set(o.GetLabels())) {
 		return nil
 	}
@@ -91,7 +92,7 @@ func (c *Cache) show(o action.Object) action.Object {
 	if shown == nil {
 		shown = c.transformed(o, settings)
 		c.shown[o] = shown
-		c.world.watchForChanges(shown)
+		c.world.WatchForChanges(shown)
 	}
 	return shown
 }
@@ -118,7 +119,7 @@ func (c *Cache) transformed(o action.Object, settings cache.ByObject) action.Obj
 // list returns what the cache holds of a kind.
 func (c *Cache) list(kind string) []action.Object {
 	var all []action.Object
-	for _, o := range c.view.list(kind) {
+	for _, o := range c.view.Objects(kind) {
 		if shown := c.show(o); shown != nil {
 			all = append(all, shown)
 		}
@@ -160,7 +161,7 @@ func (s *store) GetByKey(key string) (item any, exists bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	o := s.cache.view.stored(s.kind, name.AsNamespacedName())
+	o := s.cache.view.Stored(s.kind, name.AsNamespacedName())
 	if o == nil {
 		return nil, false, nil
 	}

@@ -1,4 +1,4 @@
-package simulate
+package nodes
 
 import (
 	"cmp"
@@ -7,32 +7,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
-// Image defines how containers with an image behave. The zero value is a good image.
-type Image struct {
-	// Digest is what the image resolves to; images with the same digest are two tags of one image.
-	// Empty means a digest of its own.
-	Digest string
-	// PullError keeps the image from being pulled.
-	PullError bool
-	// CrashLoop lets every container exit soon after its start.
-	CrashLoop bool
-	// Crashes is how often a container in a crash loop is started again before the back-off is longer than any
-	// test; 0 means 4.
-	Crashes int32
-	// Memory is what a container uses. With a memory limit below that, its own or that of its pod, it is killed soon after
-	// its start.
-	Memory resource.Quantity
-	// NeverReady makes containers run without ever passing their readiness probe.
-	NeverReady bool
-}
-
 const (
-	// maxCPU is what a node has, and leftCPU what it can give to a pod that runs there.
-	maxCPU, leftCPU = 64, 32
+	// leftCPU is the cpu that a node can give to a pod that runs there.
+	leftCPU = 32
 	// crashes is Image.Crashes where it is not given.
 	crashes = 4
 	// outOfMemory is the exit code of a container that was killed for its memory.
@@ -58,10 +40,10 @@ type containerRuntime struct {
 	epoch      int // counts changes of state; what was scheduled in an older epoch does not happen
 }
 
-func (w *World) image(name string) Image {
-	i := w.options.Images[name]
+func (w *World) image(name string) cluster.Image {
+	i := w.Options.Images[name]
 	if i.Memory.IsZero() {
-		i.Memory = w.options.Memory
+		i.Memory = w.Options.Memory
 	}
 	if i.Digest == "" {
 		h := fnv.New64a()
@@ -75,7 +57,7 @@ func (w *World) image(name string) Image {
 func (w *World) restart(r *podRuntime, c *containerRuntime) {
 	c.epoch++
 	epoch := c.epoch
-	w.After(w.delay(4*time.Second), func() {
+	w.After(w.Delay(4*time.Second), func() {
 		if c.epoch != epoch {
 			return
 		}
@@ -94,7 +76,7 @@ func (w *World) stopContainer(c *containerRuntime, code int32, waiting string) {
 	if c.running {
 		c.last = &corev1.ContainerStateTerminated{
 			ExitCode: code, Reason: reason, ContainerID: c.id,
-			StartedAt: metav1.NewTime(c.began.Truncate(time.Second)), FinishedAt: metav1.NewTime(w.now.Truncate(time.Second)),
+			StartedAt: metav1.NewTime(c.began.Truncate(time.Second)), FinishedAt: metav1.NewTime(w.Now().Truncate(time.Second)),
 		}
 	}
 	c.running, c.ready, c.waiting = false, false, waiting
@@ -103,7 +85,7 @@ func (w *World) stopContainer(c *containerRuntime, code int32, waiting string) {
 // startLater starts the container after the time that it takes to pull its image.
 func (w *World) startLater(r *podRuntime, c *containerRuntime) {
 	epoch := c.epoch
-	w.After(w.delay(4*time.Second), func() {
+	w.After(w.Delay(4*time.Second), func() {
 		if c.epoch == epoch {
 			w.start(r, c)
 		}
@@ -116,7 +98,7 @@ func (w *World) start(r *podRuntime, c *containerRuntime) {
 		c.waiting = "ErrImagePull"
 		w.report(r)
 		epoch := c.epoch
-		w.After(w.delay(3*time.Second), func() {
+		w.After(w.Delay(3*time.Second), func() {
 			if c.epoch == epoch {
 				c.waiting = "ImagePullBackOff"
 				w.report(r)
@@ -129,13 +111,13 @@ func (w *World) start(r *podRuntime, c *containerRuntime) {
 	}
 	// A runtime that knows the image under another tag already reports that one.
 	imageID := "registry.example.com/images@sha256:" + image.Digest
-	if c.imageID != imageID || !w.chance(0.5) {
+	if c.imageID != imageID || !w.Chance(0.5) {
 		c.shownImage = c.spec.Image
 	}
 	c.id, c.imageID = fmt.Sprintf("containerd://%s-%s-%d", r.uid, c.name, c.restarts), imageID
 	c.remember(c.spec.Image)
 	w.agents.start(r, c)
-	c.resources, c.began, r.failed = c.spec.Resources, w.now, ""
+	c.resources, c.began, r.failed = c.spec.Resources, w.Now(), ""
 	c.running, c.ready, c.waiting = true, false, ""
 	w.report(r)
 	w.settleContainer(r, c)
@@ -158,7 +140,7 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 		if !image.CrashLoop {
 			code = outOfMemory
 		}
-		w.After(w.delay(2*time.Second), func() {
+		w.After(w.Delay(2*time.Second), func() {
 			if c.epoch != epoch {
 				return
 			}
@@ -169,7 +151,7 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 			}
 		})
 	default:
-		w.After(w.delay(3*time.Second), func() {
+		w.After(w.Delay(3*time.Second), func() {
 			if c.epoch != epoch {
 				return
 			}
@@ -182,17 +164,17 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 
 // flap makes a ready container fail its probe for a while.
 func (w *World) flap(r *podRuntime, c *containerRuntime) {
-	if !w.chance(w.options.Flaps) {
+	if !w.Chance(w.Options.Flaps) {
 		return
 	}
 	epoch := c.epoch
-	w.After(w.delay(10*time.Second), func() {
+	w.After(w.Delay(10*time.Second), func() {
 		if c.epoch != epoch || !c.running {
 			return
 		}
 		c.ready = false
 		w.report(r)
-		w.After(w.delay(5*time.Second), func() {
+		w.After(w.Delay(5*time.Second), func() {
 			if c.epoch == epoch && c.running {
 				c.ready = true
 				w.report(r)

@@ -1,4 +1,4 @@
-package simulate
+package nodes
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // podRuntime is what really runs on a node for one pod, whatever the API shows.
@@ -32,37 +33,37 @@ type podRuntime struct {
 }
 
 // reactToPod is what scheduler and kubelet do because of an event of a pod.
-func (w *World) reactToPod(e Event, pod, old *corev1.Pod) {
-	key := keyOf(pod)
+func (w *World) reactToPod(e cluster.Event, pod, old *corev1.Pod) {
+	key := cluster.KeyOf(pod)
 	switch {
-	case e.Type == Deleted:
+	case e.Type == cluster.Deleted:
 		delete(w.runtimes, pod.UID)
 	case pod.Spec.NodeName == "":
-		if e.Type == Added {
-			w.After(w.delay(time.Second), func() { w.schedule(key, pod.UID) })
+		if e.Type == cluster.Added {
+			w.After(w.Delay(time.Second), func() { w.schedule(key, pod.UID) })
 		}
-	case e.Type == Added || old.Spec.NodeName == "":
-		if e.Type == Added && len(pod.Status.ContainerStatuses) > 0 {
+	case e.Type == cluster.Added || old.Spec.NodeName == "":
+		if e.Type == cluster.Added && len(pod.Status.ContainerStatuses) > 0 {
 			w.takeOver(pod)
 			return
 		}
-		w.After(w.delay(time.Second), func() { w.run(key, pod.UID) })
-	case e.Actor != KubeletActor && (pod.Generation != old.Generation || !same(pod.Status.Conditions, old.Status.Conditions)):
+		w.After(w.Delay(time.Second), func() { w.run(key, pod.UID) })
+	case e.Actor != cluster.KubeletActor && (pod.Generation != old.Generation || !cluster.Same(pod.Status.Conditions, old.Status.Conditions)):
 		w.repeatReady(pod)
-		w.After(w.delay(2*time.Second), func() { w.sync(key, pod.UID) })
+		w.After(w.Delay(2*time.Second), func() { w.sync(key, pod.UID) })
 	}
 }
 
 // run starts a pod on its node: one container after the other, each after its image was pulled.
 func (w *World) run(key types.NamespacedName, uid types.UID) {
-	pod := w.pod(key, uid)
+	pod := w.Pod(key, uid)
 	if pod == nil || w.runtimes[uid] != nil {
 		return
 	}
 	w.addresses++
-	r := &podRuntime{key: key, uid: uid, started: w.now, generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
+	r := &podRuntime{key: key, uid: uid, started: w.Now(), generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
 	w.runtimes[uid] = r
-	if w.now.Before(w.full[r.node]) {
+	if w.Now().Before(w.full[r.node]) {
 		r.ending, r.ended, r.rejected = true, corev1.PodFailed, true
 		w.report(r)
 		return
@@ -82,7 +83,7 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 // takeOver believes the status of a pod that ran before the world began.
 func (w *World) takeOver(pod *corev1.Pod) {
 	r := &podRuntime{
-		key: keyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.now, node: pod.Spec.NodeName,
+		key: cluster.KeyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.Now(), node: pod.Spec.NodeName,
 		cgroup: limitsOf(&pod.Spec),
 	}
 	if pod.Status.StartTime != nil {
@@ -104,7 +105,7 @@ func (w *World) takeOver(pod *corev1.Pod) {
 
 // sync takes the present spec of the pod in, or ends the pod.
 func (w *World) sync(key types.NamespacedName, uid types.UID) {
-	pod, r := w.pod(key, uid), w.runtimes[uid]
+	pod, r := w.Pod(key, uid), w.runtimes[uid]
 	switch {
 	case pod == nil || w.silent[pod.Spec.NodeName]:
 		return
@@ -130,7 +131,7 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 
 // syncContainer takes the present spec of the container in.
 func (w *World) syncContainer(r *podRuntime, c *containerRuntime, spec *corev1.Container) {
-	imageChanged, resized := c.spec.Image != spec.Image, !same(c.spec.Resources, spec.Resources)
+	imageChanged, resized := c.spec.Image != spec.Image, !cluster.Same(c.spec.Resources, spec.Resources)
 	c.spec = spec
 	switch {
 	case imageChanged && c.running && c.ran == spec.Image && !w.agents.stops(c): // back before anything was stopped
@@ -154,14 +155,14 @@ func (w *World) end(r *podRuntime) {
 		return
 	}
 	r.ending = true
-	w.After(w.delay(5*time.Second), func() {
+	w.After(w.Delay(5*time.Second), func() {
 		phase := corev1.PodSucceeded
-		if w.chance(0.5) {
+		if w.Chance(0.5) {
 			phase = corev1.PodFailed
 		}
 		w.stop(r, phase)
 	})
-	w.After(w.delay(5*time.Second)+5*time.Second, func() { w.remove(r.key, r.uid) })
+	w.After(w.Delay(5*time.Second)+5*time.Second, func() { w.remove(r.key, r.uid) })
 }
 
 // stop stops all containers for good.
@@ -176,18 +177,18 @@ func (w *World) stop(r *podRuntime, phase corev1.PodPhase) {
 
 // remove is the kubelet's last word: the grace period is over. Finalizers may keep the object.
 func (w *World) remove(key types.NamespacedName, uid types.UID) {
-	pod := w.pod(key, uid)
+	pod := w.Pod(key, uid)
 	if pod == nil || w.silent[pod.Spec.NodeName] {
 		return
 	}
 	n := *pod
 	none := int64(0)
 	n.DeletionGracePeriodSeconds = &none
-	if gone(&n) {
-		w.commit(Event{Type: Deleted, Actor: KubeletActor, Object: &n, Old: pod})
+	if cluster.Gone(&n) {
+		w.Commit(cluster.Event{Type: cluster.Deleted, Actor: cluster.KubeletActor, Object: &n, Old: pod})
 		return
 	}
 	if pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds != 0 {
-		w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod})
+		w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.KubeletActor, Object: &n, Old: pod})
 	}
 }

@@ -1,4 +1,4 @@
-package simulate
+package nodes
 
 import (
 	"fmt"
@@ -10,32 +10,33 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // report writes the status of the pod after a delay. Sometimes the status is composed before the delay, so that it is
 // outdated when it is written. It never replaces a newer status.
 func (w *World) report(r *podRuntime) {
-	if w.chance(0.3) {
+	if w.Chance(0.3) {
 		r.composed++
 		number := r.composed
-		if pod := w.pod(r.key, r.uid); pod != nil {
+		if pod := w.Pod(r.key, r.uid); pod != nil {
 			status := w.compose(r, pod)
-			seen := w.now
-			w.After(w.delay(2*time.Second), func() { w.writeStatus(r, number, seen, status) })
+			seen := w.Now()
+			w.After(w.Delay(2*time.Second), func() { w.writeStatus(r, number, seen, status) })
 		}
 		return
 	}
-	w.After(w.delay(2*time.Second), func() {
-		if pod := w.pod(r.key, r.uid); pod != nil {
+	w.After(w.Delay(2*time.Second), func() {
+		if pod := w.Pod(r.key, r.uid); pod != nil {
 			r.composed++
-			w.writeStatus(r, r.composed, w.now, w.compose(r, pod))
+			w.writeStatus(r, r.composed, w.Now(), w.compose(r, pod))
 		}
 	})
 }
 
 // writeStatus merges the kubelet's part of the status into the current pod, as it was seen at the moment.
 func (w *World) writeStatus(r *podRuntime, number int, seen time.Time, status corev1.PodStatus) {
-	pod := w.pod(r.key, r.uid)
+	pod := w.Pod(r.key, r.uid)
 	if pod == nil || number < r.written || w.silent[r.node] {
 		return
 	}
@@ -45,12 +46,12 @@ func (w *World) writeStatus(r *podRuntime, number int, seen time.Time, status co
 		return c.Type == corev1.PodResizePending || c.Type == corev1.PodResizeInProgress
 	})
 	status.Conditions = w.withConditions(kept, status.Conditions...)
-	if same(pod.Status, status) {
+	if cluster.Same(pod.Status, status) {
 		return
 	}
 	n := *pod
 	n.Status = status
-	w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod, Subresource: "status"})
+	w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.KubeletActor, Object: &n, Old: pod, Subresource: "status"})
 }
 
 // compose returns the status of the running containers. Readiness follows the pod's readiness gates, too.
@@ -59,7 +60,7 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	s := corev1.PodStatus{
 		Phase: corev1.PodRunning, ObservedGeneration: r.generation, StartTime: &started,
 		HostIP: "192.0.2.1", PodIP: r.address, PodIPs: []corev1.PodIP{{IP: r.address}},
-		QOSClass: quality(&pod.Spec), NominatedNodeName: pod.Status.NominatedNodeName,
+		QOSClass: cluster.Quality(&pod.Spec), NominatedNodeName: pod.Status.NominatedNodeName,
 	}
 	if r.rejected {
 		s.Phase, s.Reason, s.Message = r.ended, "OutOfcpu", "Pod was rejected: Node didn't have enough resource: cpu"
@@ -100,17 +101,17 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	reason, message := "ContainersNotReady", "containers are not ready"
 	ready := allReady
 	for _, g := range pod.Spec.ReadinessGates {
-		if ready && !isTrue(pod, g.ConditionType) {
+		if ready && !cluster.IsTrue(pod, g.ConditionType) {
 			ready = false
-			reason, message = reasonGates, fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
+			reason, message = ReasonGates, fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
 		}
 	}
 	s.Conditions = append(s.Conditions, condition(corev1.PodReady, ready, reason, message))
 	return s
 }
 
-// reasonGates is the reason of Ready where a readiness gate alone is in its way.
-const reasonGates = "ReadinessGatesNotReady"
+// ReasonGates is the reason of Ready where a readiness gate alone is in its way.
+const ReasonGates = "ReadinessGatesNotReady"
 
 func condition(t corev1.PodConditionType, is bool, reason, message string) corev1.PodCondition {
 	if is {
@@ -119,13 +120,44 @@ func condition(t corev1.PodConditionType, is bool, reason, message string) corev
 	return corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message}
 }
 
-func isTrue(pod *corev1.Pod, t corev1.PodConditionType) bool {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == t {
-			return pod.Status.Conditions[i].Status == corev1.ConditionTrue
-		}
+func addressOf(n int) string { return fmt.Sprintf("10.0.%d.%d", n/250, n%250+1) }
+
+// repeatReady sends what the kubelet has last reported of Ready once more, if somebody else has written another word and
+// no newer status comes before.
+func (w *World) repeatReady(pod *corev1.Pod) {
+	r := w.runtimes[pod.UID]
+	now := podstate.Condition(pod, corev1.PodReady)
+	if r == nil || r.ready == nil || now != nil && now.Status == r.ready.Status && now.Message == r.ready.Message {
+		return
 	}
-	return false
+	written, repeated := r.written, *r.ready
+	w.After(w.Delay(2*time.Second), func() {
+		pod := w.Pod(r.key, r.uid)
+		if pod == nil || r.written != written || w.silent[r.node] {
+			return
+		}
+		n := *pod
+		n.Status.Conditions = w.withConditions(pod.Status.Conditions, repeated)
+		if !cluster.Same(pod.Status, n.Status) {
+			w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.KubeletActor, Object: &n, Old: pod, Subresource: "status"})
+		}
+	})
 }
 
-func addressOf(n int) string { return fmt.Sprintf("10.0.%d.%d", n/250, n%250+1) }
+// withConditions returns have with the conditions put in; a transition time moves only with the status.
+func (w *World) withConditions(have []corev1.PodCondition, put ...corev1.PodCondition) []corev1.PodCondition {
+	all := slices.Clone(have)
+	for _, c := range put {
+		c.LastTransitionTime = w.Stamp()
+		i := slices.IndexFunc(all, func(o corev1.PodCondition) bool { return o.Type == c.Type })
+		if i < 0 {
+			all = append(all, c)
+			continue
+		}
+		if all[i].Status == c.Status {
+			c.LastTransitionTime = all[i].LastTransitionTime
+		}
+		all[i] = c
+	}
+	return all
+}

@@ -1,4 +1,4 @@
-package simulate
+package nodes
 
 import (
 	"time"
@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // allocate are the containers as the kubelet runs them: with the resources of the spec where the node can give what any
@@ -18,8 +19,8 @@ func (r *podRuntime) allocate(spec *corev1.PodSpec) []*corev1.Container {
 	for i, c := range containers {
 		cpu := c.Resources.Requests[corev1.ResourceCPU]
 		switch {
-		case same(r.containers[i].spec.Resources, c.Resources):
-		case cpu.CmpInt64(maxCPU) > 0:
+		case cluster.Same(r.containers[i].spec.Resources, c.Resources):
+		case cpu.CmpInt64(cluster.NodeCPU) > 0:
 			r.pending = corev1.PodReasonInfeasible
 		case cpu.CmpInt64(leftCPU) > 0 && r.pending == "":
 			r.pending = corev1.PodReasonDeferred
@@ -42,7 +43,7 @@ func (w *World) resize(r *podRuntime, c *containerRuntime) {
 	c.epoch++
 	epoch := c.epoch
 	r.failed = ""
-	w.After(w.delay(3*time.Second), func() {
+	w.After(w.Delay(3*time.Second), func() {
 		if c.epoch != epoch {
 			return
 		}

@@ -1,12 +1,13 @@
-package simulate
+package nodes
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // unschedulableText is what the scheduler says of a pod that fits nowhere.
@@ -14,18 +15,18 @@ const unschedulableText = "0 nodes are available"
 
 // schedule gives the pod a node once its claims exist, or says that it does not fit.
 func (w *World) schedule(key types.NamespacedName, uid types.UID) {
-	pod := w.pod(key, uid)
+	pod := w.Pod(key, uid)
 	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 		return
 	}
 	if !w.claimsExist(pod) {
-		w.After(w.delay(2*time.Second), func() { w.schedule(key, uid) })
+		w.After(w.Delay(2*time.Second), func() { w.schedule(key, uid) })
 		return
 	}
 	n := *pod
 	condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
 	node := ""
-	if w.options.Unschedulable == nil || !w.options.Unschedulable(pod) {
+	if w.Options.Unschedulable == nil || !w.Options.Unschedulable(pod) {
 		node = w.nodeFor(pod)
 	}
 	if node == "" || !w.HasNode(node) {
@@ -36,10 +37,10 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 		n.Spec.NodeName = node
 	}
 	n.Status.Conditions = w.withConditions(pod.Status.Conditions, condition)
-	if same(pod.Status, n.Status) && pod.Spec.NodeName == n.Spec.NodeName {
+	if cluster.Same(pod.Status, n.Status) && pod.Spec.NodeName == n.Spec.NodeName {
 		return
 	}
-	w.commit(Event{Type: Modified, Actor: SchedulerActor, Object: &n, Old: pod, Subresource: "binding"})
+	w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.SchedulerActor, Object: &n, Old: pod, Subresource: "binding"})
 }
 
 // nodeFor returns the node that the pod asks for by name, or any.
@@ -53,43 +54,16 @@ func (w *World) nodeFor(pod *corev1.Pod) string {
 			}
 		}
 	}
-	return fmt.Sprintf("node-%d", w.rng.IntN(w.options.Nodes))
+	return fmt.Sprintf("node-%d", w.Pick(w.Options.Nodes))
 }
 
 func (w *World) claimsExist(pod *corev1.Pod) bool {
 	for _, v := range pod.Spec.Volumes {
 		if c := v.PersistentVolumeClaim; c != nil {
-			if Get[*corev1.PersistentVolumeClaim](w.View(nil), pod.Namespace, c.ClaimName) == nil {
+			if cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), pod.Namespace, c.ClaimName) == nil {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// pod returns the pod of that name when it still has the UID.
-func (w *World) pod(key types.NamespacedName, uid types.UID) *corev1.Pod {
-	pod := Get[*corev1.Pod](w.View(nil), key.Namespace, key.Name)
-	if pod == nil || pod.UID != uid {
-		return nil
-	}
-	return pod
-}
-
-// withConditions returns have with the conditions put in; a transition time moves only with the status.
-func (w *World) withConditions(have []corev1.PodCondition, put ...corev1.PodCondition) []corev1.PodCondition {
-	all := slices.Clone(have)
-	for _, c := range put {
-		c.LastTransitionTime = w.stamp()
-		i := slices.IndexFunc(all, func(o corev1.PodCondition) bool { return o.Type == c.Type })
-		if i < 0 {
-			all = append(all, c)
-			continue
-		}
-		if all[i].Status == c.Status {
-			c.LastTransitionTime = all[i].LastTransitionTime
-		}
-		all[i] = c
-	}
-	return all
 }

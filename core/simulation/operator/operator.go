@@ -1,7 +1,6 @@
-package simulate
+package operator
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -10,141 +9,64 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
-// Planner makes the plan of one pass: what to write, and when to plan again at the latest (0: at the next event). What
-// it reads from the view is read-only. A planner that keeps something in memory between passes is a Restarter, too.
-type Planner interface {
-	Plan(view *View, now time.Time, seed uint64) (steps []action.Step, wake time.Duration)
-}
-
-// Restarter is a Planner with a memory.
-type Restarter interface {
-	// Restart empties the memory, as a new process would.
-	Restart()
-}
-
-// Reporter is a Planner whose steps write no status: it is asked for the status once they have run, or ended early.
-type Reporter interface {
-	// Report returns the steps that write the status after the last plan.
-	Report(done action.Failures) []action.Step
-}
-
-// Follower is a Planner that gets the outcomes of its actions.
-type Follower interface {
-	Followed(results []progress.Outcome)
-}
-
-// Finisher is a Planner that writes more at the end of a pass. What becomes of it has no consequences for the pass.
-type Finisher interface {
-	// Finally returns what to write.
-	Finally() []action.Step
-	// Finished gets what became of it, and returns when to plan again at the latest, 0 for never.
-	Finished(done progress.Result) time.Duration
-}
-
-// Noticer is a Planner whose plans have notices.
-type Noticer interface {
-	// Notices returns the notices of the last plan, given whether its status was written if there was one to write.
-	Notices(statusWritten bool) []action.Notice
-}
-
-// PlannerFunc is a Planner without a memory.
-type PlannerFunc func(view *View, now time.Time, seed uint64) ([]action.Step, time.Duration)
-
-// Plan calls f.
-func (f PlannerFunc) Plan(view *View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
-	return f(view, now, seed)
-}
-
-// ErrCrash means that the operator crashed while it carried out a plan.
-var ErrCrash = errors.New("the operator crashed")
-
-var errFault = errors.New("injected fault")
-
-// Outcome counts what became of the actions of a plan, in the words of package progress.
-type Outcome struct {
-	// Done actions were written to their end.
-	Done int
-	// Stale actions met an object in another version than the plan was made from; the next pass decides again.
-	Stale int
-	// Blocked actions were refused by admission or validation.
-	Blocked int
-	// Failed actions met another error.
-	Failed int
-	// Crashed means that the operator died on the way.
-	Crashed bool
-}
-
-// Idle means that there was nothing to do.
-func (o Outcome) Idle() bool { return o == Outcome{} }
-
-// count adds a result. A claim that stays because it is mounted is none: the server was asked for it, and no more.
-func (o *Outcome) count(r *progress.Outcome) {
-	switch {
-	case errors.Is(r.Err, ErrCrash):
-		o.Crashed = true
-	case r.ClaimMounted():
-	case r.State == progress.Done:
-		o.Done++
-	case r.State == progress.Stale:
-		o.Stale++
-	case r.State == progress.Blocked:
-		o.Blocked++
-	default:
-		o.Failed++
-	}
-}
-
-// add adds what became of further actions.
-func (o *Outcome) add(more Outcome) {
-	o.Done, o.Stale, o.Blocked, o.Failed = o.Done+more.Done, o.Stale+more.Stale, o.Blocked+more.Blocked, o.Failed+more.Failed
-	o.Crashed = o.Crashed || more.Crashed
+// Settings are what an operator meets besides its plan. The zero value has none of it: views show the present, and requests
+// reach the server at once.
+type Settings struct {
+	// Rand decides what is left to chance; nil takes the seed of the world.
+	Rand *rand.Rand
+	// Look returns the view of a pass; nil shows the present, as a cache does.
+	Look func() *cluster.View
+	// Spent returns the function that ends a pass whose time is used up; nil never does.
+	Spent func() func(share float64) bool
+	// Planned is called when a pass has made its plan. Optional.
+	Planned func()
+	// Executed is called when a pass has carried out its plan, before the status. Optional.
+	Executed func(*progress.Result)
+	// Send carries a request to the server, by Operator.Deliver, or returns an error instead. With ErrCrash the operator is
+	// dead until it restarts. Nil delivers all.
+	Send func(Request) (action.Object, error)
+	// Ended is called with the outcome of each action. Optional.
+	Ended func(*progress.Outcome)
+	// Noticed is called with each notice of a plan. Optional.
+	Noticed func(action.Notice)
 }
 
 // Operator runs the passes of a planner in a world: view, plan, write.
 type Operator struct {
-	world   *World
-	planner Planner
-	faults  Faults
-	rng     *rand.Rand
-	passes  int
-	writes  int            // acknowledged requests
-	written map[string]int // events of a kind that a view must contain: the operator's own writes
-	shown   map[string]int // events of a kind that a view contained
-	crashed bool
+	world    *cluster.World
+	planner  Planner
+	settings Settings
+	rng      *rand.Rand
+	writes   int // acknowledged requests
+	dead     bool
 
 	memory   *refusals.Tracker // what the server refused
 	paces    *progress.Paces   // how far plans came
-	time     timeOfPasses
-	answers  answers
-	workload action.Object // as the last view showed it, nil before
-	quiet    *retryJudge
+	workload action.Object     // as the last view showed it, nil before
 }
 
-// NewOperator makes the operator of the world that runs the planner under the faults.
-func NewOperator(w *World, p Planner, f Faults) *Operator {
-	w.operators++
-	return &Operator{
-		world: w, planner: p, faults: f,
-		rng:     rand.New(rand.NewPCG(f.Seed, w.options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
-		written: map[string]int{}, shown: map[string]int{},
-		memory: &refusals.Tracker{}, paces: &progress.Paces{}, time: newTimeOfPasses(w, f), quiet: watchRetries(w, f.Refused),
+// New makes an operator of the world that runs the planner.
+func New(w *cluster.World, p Planner, settings Settings) *Operator {
+	o := &Operator{world: w, planner: p, settings: settings, rng: settings.Rand, memory: &refusals.Tracker{}, paces: &progress.Paces{}}
+	if o.rng == nil {
+		o.rng = rand.New(rand.NewPCG(w.Options.Seed, 2)) //nolint:gosec // a simulation needs no secrecy
 	}
+	return o
 }
 
 // Writes returns the number of writes that were done so far.
 func (o *Operator) Writes() int { return o.writes }
 
-// Restart starts a new process: nothing is remembered. Unless NoFreshness is set, it waits until its caches have seen
-// all that was written before, as the leader fence requires.
+// Dead reports whether the operator crashed and has not restarted.
+func (o *Operator) Dead() bool { return o.dead }
+
+// Restart starts a new process: nothing is remembered.
 func (o *Operator) Restart() {
-	o.crashed = false
-	o.written, o.shown = map[string]int{}, map[string]int{}
-	o.memory, o.paces, o.answers = &refusals.Tracker{}, &progress.Paces{}, nil
-	for kind, t := range o.world.tables {
-		o.written[kind] = len(t.events)
-	}
+	o.dead = false
+	o.memory, o.paces = &refusals.Tracker{}, &progress.Paces{}
 	if r, ok := o.planner.(Restarter); ok {
 		r.Restart()
 	}
@@ -153,42 +75,60 @@ func (o *Operator) Restart() {
 // Pass runs one pass: it plans and writes. It returns the outcome and the time after which the planner wants to plan
 // again.
 func (o *Operator) Pass() (Outcome, time.Duration) {
-	o.passes++
-	o.world.passes++
-	o.actForeign()
-	steps, wake := o.planner.Plan(o.look(), o.world.now, o.rng.Uint64())
-	o.quiet.checkRecovery(o)
-	done, out := o.run(steps, o.time.spent())
-	o.follow(&done)
+	view := o.look()
+	steps, wake := o.planner.Plan(view, o.world.Now(), o.rng.Uint64())
+	if o.settings.Planned != nil {
+		o.settings.Planned()
+	}
+	var spent func(share float64) bool
+	if o.settings.Spent != nil {
+		spent = o.settings.Spent()
+	}
+	done, out := o.Run(steps, spent)
+	o.Follow(&done)
+	if o.settings.Executed != nil {
+		o.settings.Executed(&done)
+	}
 	written, again := o.report(done.Failures(), &out)
 	o.notice(written)
 	again = shorter(again, o.finish(&out))
 	if done.Spent { // it goes on at once
-		o.passes--
 		wake = shorter(wake, time.Millisecond)
 	}
 	return out, shorter(wake, shorter(again, done.RetryAfter))
 }
 
-// think returns the steps of the plan, with the status that follows when all of them are done.
-func think(p Planner, v *View, now time.Time, seed uint64) []action.Step {
-	steps, _ := p.Plan(v, now, seed)
+func (o *Operator) look() *View {
+	if o.settings.Look != nil {
+		return &View{View: o.settings.Look(), operator: o}
+	}
+	return &View{View: o.world.CacheView(nil), operator: o}
+}
+
+// notice passes the notices of the plan on.
+func (o *Operator) notice(statusWritten bool) {
+	n, ok := o.planner.(Noticer)
+	if !ok || o.settings.Noticed == nil {
+		return
+	}
+	for _, notice := range n.Notices(statusWritten) {
+		o.settings.Noticed(notice)
+	}
+}
+
+// Think returns the steps that the planner plans now for what the world has, with the status that follows when all of them
+// are done.
+func Think(w *cluster.World, p Planner, seed uint64) []action.Step {
+	steps, _ := p.Plan(&View{View: w.CacheView(nil)}, w.Now(), seed)
 	if r, ok := p.(Reporter); ok {
 		steps = append(steps, r.Report(action.Failures{})...)
 	}
 	return steps
 }
 
-// Run carries out steps as package execute does, in the way of package progress. A crash ends it at once.
-func (o *Operator) Run(steps []action.Step) Outcome {
-	done, out := o.run(steps, nil)
-	o.follow(&done)
-	return out
-}
-
-// follow gives the planner the outcomes of its actions.
-func (o *Operator) follow(done *progress.Result) {
-	if f, ok := o.planner.(Follower); ok && !o.crashed {
+// Follow gives the planner the outcomes of its actions.
+func (o *Operator) Follow(done *progress.Result) {
+	if f, ok := o.planner.(Follower); ok && !o.dead {
 		f.Followed(done.Outcomes)
 	}
 }
@@ -196,22 +136,23 @@ func (o *Operator) follow(done *progress.Result) {
 // finish writes what the planner wants at the end of a pass, and returns when to plan again at the latest.
 func (o *Operator) finish(out *Outcome) time.Duration {
 	f, ok := o.planner.(Finisher)
-	if !ok || o.crashed {
+	if !ok || o.dead {
 		return 0
 	}
-	done, more := o.run(f.Finally(), nil)
+	done, more := o.Run(f.Finally(), nil)
 	out.add(more)
-	if o.crashed {
+	if o.dead {
 		return 0
 	}
 	return f.Finished(done)
 }
 
-func (o *Operator) run(steps []action.Step, spent func(share float64) bool) (done progress.Result, out Outcome) {
+// Run carries out steps as package execute does, in the way of package progress. A crash ends it at once.
+func (o *Operator) Run(steps []action.Step, spent func(share float64) bool) (done progress.Result, out Outcome) {
 	var underWay []*attempt
 	done = progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {
-			if o.crashed {
+			if o.dead {
 				return false
 			}
 			underWay = append(underWay, o.begin(r))
@@ -226,15 +167,15 @@ func (o *Operator) run(steps []action.Step, spent func(share float64) bool) (don
 				}
 			}
 		},
-		Now: func() time.Time { return o.world.now },
-	}, o.settings(spent))
+		Now: func() time.Time { return o.world.Now() },
+	}, o.options(spent))
 	for i := range done.Outcomes {
 		out.count(&done.Outcomes[i])
 	}
 	return done, out
 }
 
-func (o *Operator) settings(spent func(share float64) bool) progress.Options {
+func (o *Operator) options(spent func(share float64) bool) progress.Options {
 	options := progress.Options{Refusals: o.memory, Spent: spent, Paces: o.paces}
 	if o.workload != nil {
 		options.Workload, options.Generation = memory.KeyOf(o.workload), o.workload.GetGeneration()
@@ -242,18 +183,44 @@ func (o *Operator) settings(spent func(share float64) bool) progress.Options {
 	return options
 }
 
-// refusals returns what the server has refused for the workload.
-func (o *Operator) refusals() action.Refusals {
+// Refusals returns what the server has refused for the workload.
+func (o *Operator) Refusals() action.Refusals {
 	if o.workload == nil {
 		return nil
 	}
-	return o.memory.For(memory.KeyOf(o.workload), refusals.Observation{Now: o.world.now, Generation: o.workload.GetGeneration()})
+	return o.memory.For(memory.KeyOf(o.workload), refusals.Observation{Now: o.world.Now(), Generation: o.workload.GetGeneration()})
 }
 
 // anyOf chooses one of n actions under way: the first one in a calm world.
 func (o *Operator) anyOf(n int) int {
-	if o.world.options.Calm {
+	if o.world.Options.Calm {
 		return 0
 	}
 	return o.rng.IntN(n)
+}
+
+// report writes the status that follows from what became of the steps, unless that is deferred. It reports
+// whether everything was written.
+func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wake time.Duration) {
+	r, ok := o.planner.(Reporter)
+	if !ok || out.Crashed {
+		return !out.Crashed, 0
+	}
+	wanted, p := 0, action.Plan{Now: o.world.Now(), Refusals: o.Refusals()}
+	for _, step := range r.Report(done) {
+		wanted += len(step.Actions)
+		p.Add(step)
+	}
+	p = action.Admit(p)
+	wrote, status := o.Run(p.Steps, nil)
+	out.add(status)
+	return status.Done == wanted, shorter(p.RequeueAfter, wrote.RetryAfter)
+}
+
+// shorter returns the shorter of two times, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }

@@ -1,4 +1,4 @@
-package simulate
+package operator
 
 import (
 	"encoding/json"
@@ -8,23 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // StatusStep returns the step that gives the object the status, a struct of its kind, for planners that write one. It
 // has no actions when the object has that status already, and panics on a status that JSON cannot hold.
 func StatusStep(o action.Object, status any) action.Step {
 	step := action.Step{Name: "status"}
-	if reflect.DeepEqual(member(o, "Status"), status) {
+	if reflect.DeepEqual(cluster.Member(o, "Status"), status) {
 		return step // as most of the time, and much sooner than JSON tells
 	}
-	have, want := asMap(member(o, "Status")), asMap(status)
+	have, want := asMap(cluster.Member(o, "Status")), asMap(status)
 	for key := range have {
 		if _, ok := want[key]; !ok {
 			want[key] = nil
 		}
 	}
 	for key := range want {
-		if same(have[key], want[key]) {
+		if cluster.Same(have[key], want[key]) {
 			delete(want, key)
 		}
 	}
@@ -38,7 +39,7 @@ func StatusStep(o action.Object, status any) action.Step {
 }
 
 // StatusOf returns the status of an object, nil where its kind has none.
-func StatusOf(o action.Object) any { return member(o, "Status") }
+func StatusOf(o action.Object) any { return cluster.Member(o, "Status") }
 
 func asMap(status any) map[string]any {
 	m := map[string]any{}

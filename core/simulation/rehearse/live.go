@@ -1,4 +1,4 @@
-package simulate
+package rehearse
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
-// Live returns a client of the world as it is, as far as a pass asks the server: it reads pods, and has pod templates
+// liveOf returns a client of the world as it is, as far as a pass asks the server: it reads pods, and has pod templates
 // defaulted by dry runs.
-func (w *World) Live() client.Client { return live{world: w} }
+func liveOf(w *cluster.World) client.Client { return live{world: w} }
 
 var (
 	errNotPods  = errors.New("only pods are read from the server")
@@ -23,7 +24,7 @@ var (
 
 type live struct {
 	client.Client
-	world *World
+	world *cluster.World
 }
 
 // Get reads a pod.
@@ -32,7 +33,7 @@ func (l live) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ..
 	if !ok {
 		return errNotPods
 	}
-	found := Get[*corev1.Pod](l.world.View(nil), key.Namespace, key.Name)
+	found := cluster.Get[*corev1.Pod](l.world.View(nil), key.Namespace, key.Name)
 	if found == nil {
 		return apierrors.NewNotFound(corev1.Resource("pods"), key.Name)
 	}

@@ -19,8 +19,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -79,13 +80,13 @@ func TestASnapshotIsReadAsOnAServer(t *testing.T) {
 	pod := func(name string, owner *appsv1.ReplicaSet, more map[string]string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: labelled(name, owner, more), Spec: set.Spec.Template.Spec}
 	}
-	w := simulate.New(simulate.Options{Calm: true}, set,
+	w := simulate.New(cluster.Options{Calm: true}, set,
 		pod("lost", set, nil), pod("own", set, id), pod("orphan", nil, nil), pod("foreign", nil, id),
 		&corev1.PersistentVolumeClaim{ObjectMeta: labelled("known", nil, id)}, &corev1.PersistentVolumeClaim{ObjectMeta: labelled("unknown", nil, nil)},
 	)
 	w.AddNode("node-0")
 	var seen []snapshot
-	p := rehearse.New(w, rehearse.Options[appsv1.ReplicaSet, *appsv1.ReplicaSet, snapshot]{
+	p := rehearse.New(w.Cluster(), rehearse.Options[appsv1.ReplicaSet, *appsv1.ReplicaSet, snapshot]{
 		Set: types.NamespacedName{Namespace: gen.Namespace, Name: "web"}, Workload: kind,
 		Judge: func(s snapshot, _ model.Plan) { seen = append(seen, s) },
 	})
@@ -107,7 +108,7 @@ func TestASnapshotIsReadAsOnAServer(t *testing.T) {
 	assert.Nil(t, s.NodeLabels("node-1"))
 	assert.Equal(t, w.Now(), s.Now)
 	assert.Equal(t, revision.Hash(s.Chosen.Update), s.Chosen.Update.Labels["hash"])
-	written := simulate.Get[*appsv1.ReplicaSet](w.View(nil), gen.Namespace, "web")
+	written := cluster.Get[*appsv1.ReplicaSet](w.View(nil), gen.Namespace, "web")
 	assert.Equal(t, int32(2), written.Status.Replicas)
-	assert.Len(t, simulate.List[*appsv1.ControllerRevision](w.View(nil)), 1)
+	assert.Len(t, cluster.List[*appsv1.ControllerRevision](w.View(nil)), 1)
 }

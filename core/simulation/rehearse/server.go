@@ -10,19 +10,20 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/informers"
 )
 
 // controller has the parts with which a pass reads. What writes is the operator of the world.
-func controller(w *simulate.World, c *simulate.Cache) *base.Controller {
-	live := w.Live()
+func controller(w *cluster.World, c *informers.Cache) *base.Controller {
+	live := liveOf(w)
 	return &base.Controller{
 		Client: live, Live: live, Reader: fastclient.NewReader(c, runtime.NewScheme(), fastclient.Options{}), Clock: worldClock{w},
 	}
 }
 
 // worldClock tells the time of a world.
-type worldClock struct{ world *simulate.World }
+type worldClock struct{ world *cluster.World }
 
 var _ clock.PassiveClock = worldClock{}
 

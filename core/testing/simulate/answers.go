@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 // answers are what the server returned to writes that the cache may not show yet, as in package freshness.
@@ -23,16 +25,16 @@ type answer struct {
 }
 
 // answered says that later views are to show an acknowledged write. What is not shown from its answer they must contain.
-func (o *Operator) answered(r request, returned action.Object, since int) {
-	kind := KindOf(r.object)
-	a := answer{object: returned, deleted: r.deletes, at: o.world.eventOf(r.object, since)}
-	if !r.shown {
-		o.written[kind] = max(o.written[kind], len(o.world.table(kind).events))
+func (o *Operator) answered(r operator.Request, returned action.Object, since int) {
+	kind := cluster.KindOf(r.Object)
+	a := answer{object: returned, deleted: r.Verb == action.Delete, at: o.world.eventOf(r.Object, since)}
+	if !isShown(r) {
+		o.written[kind] = max(o.written[kind], len(o.world.Events(kind)))
 		return
 	}
-	if r.deletes {
-		now := metav1.NewTime(o.world.now)
-		a.object = r.object.DeepCopyObject().(action.Object)
+	if a.deleted {
+		now := metav1.NewTime(o.world.Now())
+		a.object = r.Object.DeepCopyObject().(action.Object)
 		a.object.SetDeletionTimestamp(&now)
 	}
 	if o.answers == nil {
@@ -41,45 +43,45 @@ func (o *Operator) answered(r request, returned action.Object, since int) {
 	if o.answers[kind] == nil {
 		o.answers[kind] = map[types.NamespacedName]answer{}
 	}
-	o.answers[kind][keyOf(r.object)] = a
+	o.answers[kind][cluster.KeyOf(r.Object)] = a
 }
 
 // eventOf is the number of events with the operator's first one about the object since a number.
 func (w *World) eventOf(o action.Object, since int) int {
-	events := w.table(KindOf(o)).events
+	events := w.Events(cluster.KindOf(o))
 	for i := since; i < len(events); i++ {
-		if events[i].Actor == OperatorActor && keyOf(events[i].Object) == keyOf(o) {
+		if events[i].Actor == cluster.OperatorActor && cluster.KeyOf(events[i].Object) == cluster.KeyOf(o) {
 			return i + 1
 		}
 	}
 	return since
 }
 
-// isShown says whether a patch or a deletion is shown from its answer: pods and statuses are, and pods and claims that
-// are on their way out.
-func isShown(o action.Object, subresource string, deletes bool) bool {
-	switch o.(type) {
+// isShown says whether a write is shown from its answer: new objects, pods and statuses are, and pods and claims that are
+// on their way out.
+func isShown(r operator.Request) bool {
+	if r.Verb == action.Create {
+		return true
+	}
+	switch r.Object.(type) {
 	case *corev1.Pod:
 		return true
 	case *corev1.PersistentVolumeClaim:
-		return deletes
+		return r.Verb == action.Delete
 	}
-	return subresource == "status"
+	return r.Subresource == "status"
 }
 
 // showIn puts into a view what it does not show yet, and forgets the rest. seen is how many events of a kind it contains.
-func (a answers) showIn(v *View, seen map[string]int) {
+func (a answers) showIn(v *cluster.View, seen map[string]int) {
 	for kind, all := range a {
 		for _, key := range slices.SortedFunc(maps.Keys(all), byName) {
 			one := all[key]
-			if one.at <= seen[kind] || one.seenIn(v.stored(kind, key)) {
+			if one.at <= seen[kind] || one.seenIn(v.Stored(kind, key)) {
 				delete(all, key)
 				continue
 			}
-			v.past[kind][key] = one.object
-			if v.world.tables[kind].objects[key] == nil {
-				v.gone[kind] = append(v.gone[kind], key)
-			}
+			v.Show(one.object)
 		}
 	}
 }

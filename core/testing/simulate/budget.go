@@ -15,6 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
 
@@ -32,44 +34,44 @@ type budget struct {
 }
 
 // admit is the budget's Options.Admission.
-func (b *budget) admit(w *World, e Event) error {
+func (b *budget) admit(w *cluster.World, e cluster.Event) error {
 	old, _ := e.Old.(*corev1.Pod)
-	if old == nil || !isTrue(old, corev1.PodReady) || old.DeletionTimestamp != nil || !disrupts(e, old) {
+	if old == nil || !cluster.IsTrue(old, corev1.PodReady) || old.DeletionTimestamp != nil || !disrupts(e, old) {
 		return nil
 	}
 	if _, granted := b.grants[old.UID]; granted {
 		return nil
 	}
 	if b.room(w) <= 0 {
-		b.refused = append(b.refused, w.now)
-		if w.inDryRun {
+		b.refused = append(b.refused, w.Now())
+		if e.DryRun {
 			w.Violate("a budget's refusal was asked for as a dry run")
 		}
 		return byBudget(old, fmt.Errorf("PodUnavailableBudget default/web refuses UPDATE of pod %s", old.Name))
 	}
-	if !w.inDryRun {
-		b.grants[old.UID], b.served[old.UID] = w.now, true
+	if !e.DryRun {
+		b.grants[old.UID], b.served[old.UID] = w.Now(), true
 	}
 	return nil
 }
 
 // disrupts reports whether the write takes the pod out of service.
-func disrupts(e Event, old *corev1.Pod) bool {
+func disrupts(e cluster.Event, old *corev1.Pod) bool {
 	pod := e.Object.(*corev1.Pod)
-	leaves := func(t corev1.PodConditionType) bool { return isTrue(old, t) && !isTrue(pod, t) }
-	return e.Type == Deleted || leaves(contract.InPlaceUpdateReady) || leaves(contract.KruisePodReady) || !same(old.Spec, pod.Spec)
+	leaves := func(t corev1.PodConditionType) bool { return cluster.IsTrue(old, t) && !cluster.IsTrue(pod, t) }
+	return e.Type == cluster.Deleted || leaves(contract.InPlaceUpdateReady) || leaves(contract.KruisePodReady) || !cluster.Same(old.Spec, pod.Spec)
 }
 
 // room is how many more pods may leave service now.
-func (b *budget) room(w *World) int {
-	if w.now.Before(w.begin.Add(b.opens)) {
+func (b *budget) room(w *cluster.World) int {
+	if w.Now().Before(w.Begin().Add(b.opens)) {
 		return 0
 	}
 	n := -b.least
 	for _, pod := range w.Pods() {
 		at, granted := b.grants[pod.UID]
-		serves := isTrue(pod, corev1.PodReady) && !podstate.HeldByUpdate(pod) // who is about to leave does not
-		if granted && !w.now.Before(at.Add(b.grantLasts)) && serves {
+		serves := cluster.IsTrue(pod, corev1.PodReady) && !podstate.HeldByUpdate(pod) // who is about to leave does not
+		if granted && !w.Now().Before(at.Add(b.grantLasts)) && serves {
 			delete(b.grants, pod.UID)
 			granted = false
 		}
@@ -83,13 +85,13 @@ func (b *budget) room(w *World) int {
 // watch measures how long there is room that nobody uses while pods wait for it.
 func (b *budget) watch(w *World) {
 	waiting := len(b.refused) > 0 && slices.ContainsFunc(w.Pods(), func(pod *corev1.Pod) bool { return !b.served[pod.UID] })
-	switch room := b.room(w) > 0; {
+	switch room := b.room(w.Cluster()) > 0; {
 	case !room || !waiting:
 		b.roomSince = time.Time{}
 	case b.roomSince.IsZero():
-		b.roomSince = w.now
+		b.roomSince = w.Now()
 	default:
-		b.longestDelay = max(b.longestDelay, w.now.Sub(b.roomSince))
+		b.longestDelay = max(b.longestDelay, w.Now().Sub(b.roomSince))
 	}
 	w.After(time.Second, func() { b.watch(w) })
 }
@@ -101,7 +103,7 @@ func (b *budget) watch(w *World) {
 // A pod that is refused stays in service, conditions tell of the budget and not of a failure, the write is repeated as it
 // is after growing pauses, and what the budget frees is used soon.
 func CheckBudget(
-	t *testing.T, start func(t testing.TB, o Options, n string, images ...string) (*World, Planner),
+	t *testing.T, start func(t testing.TB, o cluster.Options, n string, images ...string) (*World, operator.Planner),
 	conditionsOf func(*World) []workload.Condition, arrived func(testing.TB, *World),
 ) {
 	t.Helper()
@@ -118,11 +120,11 @@ func CheckBudget(
 		t.Run(name, func(t *testing.T) {
 			b := c.budget
 			b.grants, b.served = map[types.UID]time.Time{}, map[types.UID]bool{}
-			w, p := start(t, Options{Seed: 1, Calm: true, Admission: b.admit}, "4", "app:2")
+			w, p := start(t, cluster.Options{Seed: 1, Calm: true, Admission: b.admit}, "4", "app:2")
 			b.watch(w)
-			w.OnEvent(func(w *World, _ Event) { b.judge(w, conditionsOf(w)) })
+			w.OnEvent(func(w *World, _ cluster.Event) { b.judge(w, conditionsOf(w)) })
 			operator := NewOperator(w, p, Faults{})
-			for w.now.Before(w.begin.Add(b.opens + 5*time.Minute)) {
+			for w.Now().Before(w.Begin().Add(b.opens + 5*time.Minute)) {
 				operator.Pass()
 				w.Advance(time.Second)
 			}
@@ -139,7 +141,7 @@ func CheckBudget(
 // CheckBudgetSurge plays a workload of n pods in the world of the options. A disruption budget wants all n in service, and a
 // user wants something that takes pods out of service. The workload gets that by surge pods, and once it has n pods in
 // service it never has fewer.
-func CheckBudgetSurge(t *testing.T, n int, o Options, start func(testing.TB, Options) (*World, Planner), arrived func(testing.TB, *World)) {
+func CheckBudgetSurge(t *testing.T, n int, o cluster.Options, start func(testing.TB, cluster.Options) (*World, operator.Planner), arrived func(testing.TB, *World)) {
 	t.Helper()
 	b := budget{least: n, grants: map[types.UID]time.Time{}, served: map[types.UID]bool{}}
 	o.Admission = b.admit
@@ -150,7 +152,7 @@ func CheckBudgetSurge(t *testing.T, n int, o Options, start func(testing.TB, Opt
 		w.Advance(time.Second)
 		ready := 0
 		for _, pod := range w.Pods() {
-			if isTrue(pod, corev1.PodReady) && pod.DeletionTimestamp == nil {
+			if cluster.IsTrue(pod, corev1.PodReady) && pod.DeletionTimestamp == nil {
 				ready++
 			}
 		}
@@ -170,11 +172,11 @@ func (b *budget) judge(w *World, list []workload.Condition) {
 			w.Violate("condition %s is True: %s", c.Type, c.Message)
 		}
 	}
-	if len(b.refused) == 0 || w.now.Sub(b.refused[0]) < 10*time.Second || !w.now.Before(w.begin.Add(b.opens)) {
+	if len(b.refused) == 0 || w.Now().Sub(b.refused[0]) < 10*time.Second || !w.Now().Before(w.Begin().Add(b.opens)) {
 		return
 	}
 	for _, pod := range w.Pods() {
-		if !isTrue(pod, contract.InPlaceUpdateReady) {
+		if !cluster.IsTrue(pod, contract.InPlaceUpdateReady) {
 			w.Violate("pod %s is out of service though the budget grants nothing", pod.Name)
 		}
 	}

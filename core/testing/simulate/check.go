@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,12 +15,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // limit is an upper bound on a value that no write of the operator may exceed, or exceed by more.
 type limit struct {
 	name         string
-	value, bound func(*View) int
+	value, bound func(*cluster.View) int
 }
 
 // measures are the values of all limits: in the world as it is, and as the operator sees it.
@@ -31,15 +31,15 @@ type measures struct{ real, known []int }
 // kubelets and time do not count, and neither do changes that the operator cannot know yet: a write is a violation only
 // if it exceeds the bound both in the world and in the operator's last view with its own writes added. Adopting and
 // releasing never count, because they only follow changes of labels and owners by others.
-func (w *World) Limit(name string, value, bound func(*View) int) {
+func (w *World) Limit(name string, value, bound func(*cluster.View) int) {
 	w.limits = append(w.limits, limit{name, value, bound})
 }
 
 func (w *World) measure(actor string) measures {
-	if actor != OperatorActor || len(w.limits) == 0 {
+	if actor != cluster.OperatorActor || len(w.limits) == 0 {
 		return measures{}
 	}
-	values := func(v *View) []int {
+	values := func(v *cluster.View) []int {
 		list := make([]int, len(w.limits))
 		for i := range w.limits {
 			list[i] = w.limits[i].value(v)
@@ -49,8 +49,8 @@ func (w *World) measure(actor string) measures {
 	return measures{real: values(w.View(nil)), known: values(w.known())}
 }
 
-func (w *World) checkLimits(e Event, before measures) {
-	if e.Actor != OperatorActor || len(w.limits) == 0 || e.Old != nil && controllerOf(e.Old) != controllerOf(e.Object) {
+func (w *World) checkLimits(e cluster.Event, before measures) {
+	if e.Actor != cluster.OperatorActor || len(w.limits) == 0 || e.Old != nil && cluster.ControllerOf(e.Old) != cluster.ControllerOf(e.Object) {
 		return
 	}
 	after := w.measure(e.Actor)
@@ -66,28 +66,6 @@ func (w *World) checkLimits(e Event, before measures) {
 	}
 }
 
-// Now returns the virtual time of the view.
-func (v *View) Now() time.Time { return v.now }
-
-// Owned returns the pods that the object with the UID controls, in any state.
-func (v *View) Owned(owner types.UID) []*corev1.Pod { return ListOwned[*corev1.Pod](v, owner) }
-
-// Active returns the object's pods that are neither terminating nor finished.
-func (v *View) Active(owner types.UID) []*corev1.Pod {
-	return v.owned(owner, 0, func(s podstate.State) bool { return s.Active })
-}
-
-// Available returns the object's active pods that have been ready for minReadySeconds.
-func (v *View) Available(owner types.UID, minReadySeconds int32) []*corev1.Pod {
-	return v.owned(owner, minReadySeconds, func(s podstate.State) bool { return s.Active && s.Available })
-}
-
-func (v *View) owned(owner types.UID, minReadySeconds int32, keep func(podstate.State) bool) []*corev1.Pod {
-	return slices.DeleteFunc(v.Owned(owner), func(pod *corev1.Pod) bool {
-		return !keep(podstate.Of(pod, v.Now(), minReadySeconds))
-	})
-}
-
 // CountByRevision counts the pods by the short hash of their revision.
 func CountByRevision(pods []*corev1.Pod) map[string]int {
 	counts := map[string]int{}
@@ -99,13 +77,13 @@ func CountByRevision(pods []*corev1.Pod) map[string]int {
 
 // CheckUnique requires that no two active pods have the same value of the label.
 func (w *World) CheckUnique(label string) {
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Type == Deleted || pod.Labels[label] == "" {
+		if !ok || e.Type == cluster.Deleted || pod.Labels[label] == "" {
 			return
 		}
 		for _, other := range w.Pods() {
-			if podstate.Of(other, w.now, 0).Active && other.UID != pod.UID && other.Namespace == pod.Namespace && other.Labels[label] == pod.Labels[label] {
+			if podstate.Of(other, w.Now(), 0).Active && other.UID != pod.UID && other.Namespace == pod.Namespace && other.Labels[label] == pod.Labels[label] {
 				w.Violate("pods %s and %s share %s=%s", pod.Name, other.Name, label, pod.Labels[label])
 			}
 		}
@@ -116,9 +94,9 @@ func (w *World) CheckUnique(label string) {
 // nor after the write. The first conditions of a pod are patched without a resourceVersion, so they may arrive after
 // its release.
 func (w *World) CheckOwnership(owner types.UID) {
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Actor != OperatorActor || controllerOf(pod) == owner || e.Old != nil && controllerOf(e.Old) == owner {
+		if !ok || e.Actor != cluster.OperatorActor || cluster.ControllerOf(pod) == owner || e.Old != nil && cluster.ControllerOf(e.Old) == owner {
 			return
 		}
 		if old, ok := e.Old.(*corev1.Pod); ok && e.Subresource == "status" && podstate.Condition(old, contract.InPlaceUpdateReady) == nil {
@@ -131,34 +109,14 @@ func (w *World) CheckOwnership(owner types.UID) {
 // CheckClaims requires that no claim is deleted that a non-terminating pod mounts, whoever owns the pod. It checks the
 // operator and the garbage collector, which deletes claims whose owners, as the operator set them, no longer exist.
 func (w *World) CheckClaims() {
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
-		if !ok || e.Actor != OperatorActor && e.Actor != CollectorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
+		if !ok || e.Actor != cluster.OperatorActor && e.Actor != cluster.CollectorActor || e.Old == nil || e.Old.GetDeletionTimestamp() != nil || claim.DeletionTimestamp == nil {
 			return
 		}
-		if pod := w.mountingPod(claim, ""); pod != "" {
+		if pod := w.MountingPod(claim, ""); pod != "" {
 			w.Violate("claim %s is deleted and pod %s uses it", claim.Name, pod)
 		}
-	})
-}
-
-// mountingPod returns the name of a non-terminating pod other than except that mounts the claim. It is empty if there
-// is none, or if the object is no claim.
-func (w *World) mountingPod(o action.Object, except types.UID) string {
-	if _, ok := o.(*corev1.PersistentVolumeClaim); !ok {
-		return ""
-	}
-	for _, pod := range w.Pods() {
-		if pod.DeletionTimestamp == nil && pod.UID != except && pod.Namespace == o.GetNamespace() && uses(pod, o.GetName()) {
-			return pod.Name
-		}
-	}
-	return ""
-}
-
-func uses(pod *corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 	})
 }
 
@@ -170,17 +128,17 @@ func uses(pod *corev1.Pod, claim string) bool {
 func (w *World) CheckInPlace() {
 	changed := map[types.UID]map[string]bool{} // containers by their names
 	out := newOutOfService()
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		old, _ := e.Old.(*corev1.Pod)
-		if !ok || e.Type != Modified {
+		if !ok || e.Type != cluster.Modified {
 			return
 		}
 		if old.Spec.NodeName != "" && old.Spec.NodeName != pod.Spec.NodeName || old.Status.PodIP != "" && old.Status.PodIP != pod.Status.PodIP {
 			w.Violate("pod %s has another node or address", pod.Name)
 		}
 		defer out.watch(w, e, pod)
-		if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) || e.Actor != OperatorActor {
+		if !podstate.HasReadinessGate(pod, contract.InPlaceUpdateReady) || e.Actor != cluster.OperatorActor {
 			return
 		}
 		if names := otherImages(old, pod); len(names) > 0 {
@@ -191,7 +149,7 @@ func (w *World) CheckInPlace() {
 			w.checkImages(old, pod, names)
 			out.stops(w, old, pod)
 		}
-		if isTrue(pod, contract.InPlaceUpdateReady) && !isTrue(old, contract.InPlaceUpdateReady) {
+		if cluster.IsTrue(pod, contract.InPlaceUpdateReady) && !cluster.IsTrue(old, contract.InPlaceUpdateReady) {
 			w.checkRenewed(pod, changed[pod.UID])
 		}
 	})
@@ -202,20 +160,19 @@ func (w *World) checkImages(old, pod *corev1.Pod, names map[string]bool) {
 	if len(names) > 1 && slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return names[c.Name] }) {
 		w.Violate("pod %s gets other images for a native sidecar and another container at once", pod.Name)
 	}
-	if isTrue(old, contract.InPlaceUpdateReady) || isTrue(pod, contract.InPlaceUpdateReady) {
+	if cluster.IsTrue(old, contract.InPlaceUpdateReady) || cluster.IsTrue(pod, contract.InPlaceUpdateReady) {
 		w.Violate("pod %s gets another image while InPlaceUpdateReady is True", pod.Name)
 	}
 }
 
 func (w *World) checkRenewed(pod *corev1.Pod, changed map[string]bool) {
-	r := w.runtimes[pod.UID]
-	if r == nil {
+	if !w.Runs(pod.UID) {
 		return
 	}
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-	for i, spec := range podspec.LongRunning(&pod.Spec) {
+	for _, spec := range podspec.LongRunning(&pod.Spec) {
 		shown := slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
-			return s.Name == spec.Name && r.containers[i].images[s.ContainerID] == spec.Image
+			return s.Name == spec.Name && w.ImageOf(pod.UID, spec.Name, s.ContainerID) == spec.Image
 		})
 		if changed[spec.Name] && !shown {
 			w.Violate("pod %s becomes ready for service, but container %s was not yet seen with image %s", pod.Name, spec.Name, spec.Image)
@@ -239,10 +196,8 @@ func otherImages(a, b *corev1.Pod) map[string]bool {
 // that end in the same state have the same digest.
 func Digest(w *World) string {
 	var lines []string
-	for _, kind := range w.kinds() {
-		t := w.tables[kind]
-		for _, key := range t.order {
-			o := t.objects[key]
+	for _, kind := range w.Kinds() {
+		for _, o := range w.View(nil).Objects(kind) {
 			line := kind + " " + strings.Join(labelsOf(o), ",") + " finalizers=" + strings.Join(o.GetFinalizers(), ",") +
 				fmt.Sprintf(" owners=%d terminating=%t", len(o.GetOwnerReferences()), o.GetDeletionTimestamp() != nil)
 			switch o := o.(type) {
@@ -252,7 +207,7 @@ func Digest(w *World) string {
 			case *appsv1.ControllerRevision:
 				line += fmt.Sprintf(" %s %d %s", o.Name, o.Revision, o.Data.Raw)
 			default:
-				spec, _ := json.Marshal(member(o, "Spec")) // a spec came from JSON
+				spec, _ := json.Marshal(cluster.Member(o, "Spec")) // a spec came from JSON
 				line += fmt.Sprintf(" %s %s", o.GetName(), spec)
 			}
 			lines = append(lines, line)

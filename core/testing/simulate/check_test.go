@@ -12,6 +12,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 )
@@ -36,7 +38,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 		"a pod of somebody else": {
 			check: func(w *simulate.World) { w.CheckOwnership("set") },
 			act: func(t *testing.T, w *simulate.World) {
-				require.NoError(t, w.Delete(simulate.OperatorActor, mustMake(t, w, "a")))
+				require.NoError(t, w.Delete(cluster.OperatorActor, mustMake(t, w, "a")))
 			},
 			want: "pod a of somebody else",
 		},
@@ -49,7 +51,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 				}}}
 				create(t, w, o)
 				claim := create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}})
-				require.NoError(t, w.Delete(simulate.OperatorActor, claim))
+				require.NoError(t, w.Delete(cluster.OperatorActor, claim))
 			},
 			want: "claim data is deleted and pod a uses it",
 		},
@@ -57,7 +59,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			check: func(w *simulate.World) { w.CheckCreations(madeFor(), nil) },
 			act: func(t *testing.T, w *simulate.World) {
 				w.Add(madeFor())
-				require.NoError(t, w.Delete(simulate.OperatorActor, create(t, w, owned("a"))))
+				require.NoError(t, w.Delete(cluster.OperatorActor, create(t, w, owned("a"))))
 			},
 			want: "pod a was made for generation 1 and is taken away for it",
 		},
@@ -66,17 +68,17 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			act: func(t *testing.T, w *simulate.World) {
 				w.Add(madeFor())
 				made := create(t, w, owned("a"))
-				_, err := w.Patch(simulate.OperatorActor, made, relabelled(bare("a"), contract.LifecycleStateLabel, contract.LifecyclePreparingDelete).Patches[0])
+				_, err := w.Patch(cluster.OperatorActor, made, relabelled(bare("a"), contract.LifecycleStateLabel, contract.LifecyclePreparingDelete).Patches[0])
 				require.NoError(t, err)
 			},
 			want: "pod a was made for generation 1",
 		},
 		"more pods made in vain than may surge": {
-			check: func(w *simulate.World) { w.CheckCreations(madeFor(), func(*simulate.View) int { return 1 }) },
+			check: func(w *simulate.World) { w.CheckCreations(madeFor(), func(*cluster.View) int { return 1 }) },
 			act: func(t *testing.T, w *simulate.World) {
 				w.Add(madeFor())
 				for _, name := range []string{"a", "b"} {
-					require.NoError(t, w.Delete(simulate.OperatorActor, create(t, w, owned(name))))
+					require.NoError(t, w.Delete(cluster.OperatorActor, create(t, w, owned(name))))
 				}
 			},
 			want: "pod b was made for generation 1",
@@ -86,8 +88,8 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			act: func(t *testing.T, w *simulate.World) {
 				set := w.Add(madeFor())
 				made := create(t, w, owned("a"))
-				require.NoError(t, simulate.Change(w, simulate.UserActor, "", set.(*corev1.Pod), func(o *corev1.Pod) { o.Labels["a"] = "b" }))
-				require.NoError(t, w.Delete(simulate.OperatorActor, made))
+				require.NoError(t, cluster.Change(w, cluster.UserActor, "", set.(*corev1.Pod), func(o *corev1.Pod) { o.Labels["a"] = "b" }))
+				require.NoError(t, w.Delete(cluster.OperatorActor, made))
 			},
 		},
 		"a pod made before another one failed": {
@@ -95,10 +97,10 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 			act: func(t *testing.T, w *simulate.World) {
 				w.Add(madeFor())
 				made, other := create(t, w, owned("a")), create(t, w, owned("b"))
-				require.NoError(t, simulate.Change(w, simulate.KubeletActor, "status", other.(*corev1.Pod), func(o *corev1.Pod) {
+				require.NoError(t, cluster.Change(w, cluster.KubeletActor, "status", other.(*corev1.Pod), func(o *corev1.Pod) {
 					o.Status.Phase = corev1.PodFailed
 				}))
-				require.NoError(t, w.Delete(simulate.OperatorActor, made))
+				require.NoError(t, w.Delete(cluster.OperatorActor, made))
 			},
 		},
 		"a claim in use, whose owner is gone": {
@@ -112,7 +114,7 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 				create(t, w, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 					Name: "data", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{ownership.PodReference(owner)},
 				}})
-				require.NoError(t, w.Delete(simulate.UserActor, owner))
+				require.NoError(t, w.Delete(cluster.UserActor, owner))
 				w.Advance(time.Hour)
 			},
 			want: "claim data is deleted and pod a uses it",
@@ -120,13 +122,13 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 		"what users do is their own affair": {
 			check: func(w *simulate.World) { w.CheckOwnership("set"); w.CheckClaims() },
 			act: func(t *testing.T, w *simulate.World) {
-				require.NoError(t, w.Delete(simulate.UserActor, mustMake(t, w, "a")))
+				require.NoError(t, w.Delete(cluster.UserActor, mustMake(t, w, "a")))
 			},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := simulate.New(simulate.Options{})
+			w := simulate.New(cluster.Options{})
 			tt.check(w)
 			tt.act(t, w)
 			if tt.want == "" {
@@ -154,14 +156,14 @@ func owned(name string) *corev1.Pod {
 
 func mustMake(t *testing.T, w *simulate.World, name string) *corev1.Pod {
 	t.Helper()
-	pod, err := w.Create(simulate.UserActor, bare(name))
+	pod, err := w.Create(cluster.UserActor, bare(name))
 	require.NoError(t, err)
 	return pod.(*corev1.Pod)
 }
 
 // An operator does not delete a claim that a pod mounts, whatever its plan says, nor does it stop over it.
 func TestOperatorsLeaveClaimsInUse(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	user := bare("a")
 	user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
@@ -173,7 +175,7 @@ func TestOperatorsLeaveClaimsInUse(t *testing.T) {
 		{Name: "first", Actions: []action.Action{{Verb: action.Delete, Object: claim, Guard: action.Unmounted}}},
 		{Name: "second", Actions: []action.Action{{Verb: action.Delete, Object: other, Dependents: []action.Object{claim}}}},
 	})
-	assert.Equal(t, simulate.Outcome{Done: 1}, out)
+	assert.Equal(t, operator.Outcome{Done: 1}, out)
 	assert.Nil(t, w.Latest(claim).GetDeletionTimestamp())
 }
 
@@ -182,7 +184,7 @@ func TestLimitExcusesWhatTheOperatorCannotKnow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			excused := 0
 			for seed := range uint64(30) {
-				w := newWorld(simulate.Options{Seed: seed}, 3)
+				w := newWorld(cluster.Options{Seed: seed}, 3)
 				simulate.Settle(t, w, &miniSet{}, 500)
 				// A kubelet fails a pod; an operator that has not seen it updates another one.
 				wants(w, "app:v2")
@@ -199,10 +201,10 @@ func TestLimitExcusesWhatTheOperatorCannotKnow(t *testing.T) {
 }
 
 func TestLimitLeavesAdoptionAlone(t *testing.T) {
-	w := simulate.New(simulate.Options{}, newSet(0, "app:v1"))
-	w.Limit("pods", func(v *simulate.View) int { return len(v.Active("set")) }, wantedReplicas)
+	w := simulate.New(cluster.Options{}, newSet(0, "app:v1"))
+	w.Limit("pods", func(v *cluster.View) int { return len(v.Active("set")) }, wantedReplicas)
 	orphan := mustMake(t, w, "orphan")
-	_, err := w.Patch(simulate.OperatorActor, orphan, action.Patch{Body: body{"metadata": body{"ownerReferences": []any{
+	_, err := w.Patch(cluster.OperatorActor, orphan, action.Patch{Body: body{"metadata": body{"ownerReferences": []any{
 		body{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": setName, "uid": "set", "controller": true},
 	}}}})
 	require.NoError(t, err)
@@ -216,13 +218,13 @@ func TestLimitLeavesAdoptionAlone(t *testing.T) {
 func TestStatusStepWritesDifferencesOnly(t *testing.T) {
 	set := newSet(1, "app:v1")
 	set.Status = appsv1.ReplicaSetStatus{Replicas: 1, ReadyReplicas: 1}
-	w := simulate.New(simulate.Options{}, set)
+	w := simulate.New(cluster.Options{}, set)
 	present := w.Latest(set).(*appsv1.ReplicaSet)
-	assert.Empty(t, simulate.StatusStep(present, present.Status).Actions)
+	assert.Empty(t, operator.StatusStep(present, present.Status).Actions)
 
-	step := simulate.StatusStep(present, appsv1.ReplicaSetStatus{Replicas: 2})
+	step := operator.StatusStep(present, appsv1.ReplicaSetStatus{Replicas: 2})
 	require.Len(t, step.Actions, 1)
-	_, err := w.Patch(simulate.OperatorActor, present, step.Actions[0].Patches[0])
+	_, err := w.Patch(cluster.OperatorActor, present, step.Actions[0].Patches[0])
 	require.NoError(t, err)
 	after := w.Latest(set).(*appsv1.ReplicaSet)
 	assert.Equal(t, appsv1.ReplicaSetStatus{Replicas: 2}, after.Status)

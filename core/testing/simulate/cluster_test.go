@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -26,11 +27,11 @@ func pinnedPod(name string) *corev1.Pod {
 }
 
 func TestPodsWaitForTheirNodeAndGoWithIt(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true})
+	w := simulate.New(cluster.Options{Calm: true})
 	w.AddNodes(2)
-	pod := func(name string) *corev1.Pod { return simulate.Get[*corev1.Pod](w.View(nil), namespace, name) }
+	pod := func(name string) *corev1.Pod { return cluster.Get[*corev1.Pod](w.View(nil), namespace, name) }
 	w.RemoveNode("node-0")
-	_, err := w.Create(simulate.UserActor, pinnedPod("a"))
+	_, err := w.Create(cluster.UserActor, pinnedPod("a"))
 	require.NoError(t, err)
 	w.Advance(10 * time.Second)
 	require.Empty(t, pod("a").Spec.NodeName, "its node does not exist")

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 // CopyPod makes a template what it is when somebody copies the manifest of a running pod.
@@ -24,11 +26,11 @@ func CopyPod(template *corev1.PodTemplateSpec) {
 
 // CheckCopiedPod demands that a world whose template is the copy of a pod settles with as many pods as are wanted, and
 // that no pod was created that went again.
-func CheckCopiedPod(t *testing.T, w *World, p Planner, want int) {
+func CheckCopiedPod(t *testing.T, w *World, p operator.Planner, want int) {
 	t.Helper()
 	made := 0
-	w.OnEvent(func(_ *World, e Event) {
-		if e.Type == Added && e.Kind == "Pod" {
+	w.OnEvent(func(_ *World, e cluster.Event) {
+		if e.Type == cluster.Added && e.Kind == "Pod" {
 			made++
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
@@ -42,7 +44,7 @@ func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
 			w.edit(userPoll, interval, waited+userPoll, edits)
 			return
 		}
-		w.Tell(UserActor, "%s", e.What)
+		w.Tell(cluster.UserActor, "%s", e.What)
 		e.Do()
 		w.edit(interval, interval, 0, edits[1:])
 	})
@@ -53,14 +55,14 @@ type Course struct {
 	// Name names the test.
 	Name string
 	// Start returns a new world in which nothing has happened yet.
-	Start func(t testing.TB, o Options) (*World, Planner)
+	Start func(t testing.TB, o cluster.Options) (*World, operator.Planner)
 	// Arrived fails the test unless the workload's pods are as its spec asks.
 	Arrived func(t testing.TB, w *World)
 }
 
-func (c Course) start(t testing.TB, seed uint64) (*World, Planner) {
+func (c Course) start(t testing.TB, seed uint64) (*World, operator.Planner) {
 	t.Helper()
-	w, p := c.Start(t, Options{Seed: seed})
+	w, p := c.Start(t, cluster.Options{Seed: seed})
 	for minute := range 3 { // lets passes happen before and after every edit
 		for second := range 20 {
 			w.After(time.Duration(minute)*time.Minute+time.Duration(second)*time.Second, func() {})
@@ -75,7 +77,7 @@ func CheckCrashes(t *testing.T, courses []Course) {
 	t.Helper()
 	for _, c := range courses {
 		t.Run(c.Name, func(t *testing.T) {
-			CrashSweep(t, func() (*World, Planner) { return c.start(t, 1) }, func(w *World) { c.Arrived(t, w) })
+			CrashSweep(t, func() (*World, operator.Planner) { return c.start(t, 1) }, func(w *World) { c.Arrived(t, w) })
 		})
 	}
 }
@@ -134,10 +136,10 @@ func CheckReplays(t *testing.T, courses []Course) {
 	for _, c := range courses {
 		t.Run(c.Name, func(t *testing.T) {
 			w, p := c.start(t, 1)
-			operator, replayed := NewOperator(w, p, Faults{}), 0
+			o, replayed := NewOperator(w, p, Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < quietWakes; pass++ {
-				done, _ := operator.run(think(p, w.CacheView(nil), w.Now(), pass), nil)
-				operator.follow(&done)
+				done, _ := o.Operator.Run(operator.Think(w.Cluster(), p, pass), nil)
+				o.Follow(&done)
 				for i := range done.Outcomes {
 					w.replay(done.Outcomes[i].Action)
 					replayed++

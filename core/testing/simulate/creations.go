@@ -6,6 +6,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // creations are the pods that the operator has made for a workload since the last change by another actor.
@@ -19,17 +20,17 @@ type creations struct {
 // CheckCreations requires that the operator does not delete a pod that it made for the same generation of its workload,
 // unless the pod has failed or something has changed that it had not seen when it made the pod: it would make another
 // pod instead, and so on without end. As many pods as spare returns, such as maxSurge, may be deleted; nil means none.
-func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
+func (w *World) CheckCreations(workload action.Object, spare func(*cluster.View) int) {
 	c := creations{made: map[types.UID]int64{}, meddled: map[string]int{}}
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
-		case isForeign(e.Actor), ok && e.Old != nil && controllerOf(e.Old) != controllerOf(pod), // or what one did is seen now
+		case isForeign(e.Actor), ok && e.Old != nil && cluster.ControllerOf(e.Old) != cluster.ControllerOf(pod), // or what one did is seen now
 			ok && fails(e, pod):
 			clear(c.made)
-			c.meddled[e.Kind] = len(w.table(e.Kind).events)
-		case !ok || e.Actor != OperatorActor || controllerOf(pod) != workload.GetUID():
-		case e.Type == Added && c.seen(w):
+			c.meddled[e.Kind] = len(w.Events(e.Kind))
+		case !ok || e.Actor != cluster.OperatorActor || cluster.ControllerOf(pod) != workload.GetUID():
+		case e.Type == cluster.Added && c.seen(w):
 			c.made[pod.UID] = w.knownGeneration(workload)
 		case takesAway(e, pod):
 			c.check(w, pod, w.knownGeneration(workload), spare)
@@ -39,7 +40,7 @@ func (w *World) CheckCreations(workload action.Object, spare func(*View) int) {
 
 // knownGeneration returns the generation of the object in the operator's last view.
 func (w *World) knownGeneration(o action.Object) int64 {
-	if known := w.known().get(KindOf(o), keyOf(o)); known != nil {
+	if known := w.known().Object(cluster.KindOf(o), cluster.KeyOf(o)); known != nil {
 		return known.GetGeneration()
 	}
 	return 0
@@ -55,7 +56,7 @@ func (c *creations) seen(w *World) bool {
 	return true
 }
 
-func (c *creations) check(w *World, pod *corev1.Pod, generation int64, spare func(*View) int) {
+func (c *creations) check(w *World, pod *corev1.Pod, generation int64, spare func(*cluster.View) int) {
 	made, ours := c.made[pod.UID]
 	delete(c.made, pod.UID)
 	if !ours || made != generation || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
@@ -73,13 +74,13 @@ func (c *creations) check(w *World, pod *corev1.Pod, generation int64, spare fun
 
 // fails reports whether the pod ends in failure, as one that its node evicts. What a set wants can depend on that: a
 // DaemonSet counts a node that gets no new pod only as long as its pod is there.
-func fails(e Event, pod *corev1.Pod) bool {
+func fails(e cluster.Event, pod *corev1.Pod) bool {
 	old, _ := e.Old.(*corev1.Pod)
 	return old != nil && old.Status.Phase != corev1.PodFailed && pod.Status.Phase == corev1.PodFailed
 }
 
 // takesAway reports whether the operator deletes the pod, or has its preDelete hook release it.
-func takesAway(e Event, pod *corev1.Pod) bool {
+func takesAway(e cluster.Event, pod *corev1.Pod) bool {
 	old, _ := e.Old.(*corev1.Pod)
 	if old == nil || old.DeletionTimestamp != nil {
 		return false
@@ -87,13 +88,13 @@ func takesAway(e Event, pod *corev1.Pod) bool {
 	going := func(o *corev1.Pod) bool {
 		return o.Labels[contract.LifecycleStateLabel] == contract.LifecyclePreparingDelete
 	}
-	return e.Type == Deleted || pod.DeletionTimestamp != nil || going(pod) && !going(old)
+	return e.Type == cluster.Deleted || pod.DeletionTimestamp != nil || going(pod) && !going(old)
 }
 
 // isForeign reports whether the actor is neither the operator nor part of the cluster.
 func isForeign(actor string) bool {
 	switch actor {
-	case OperatorActor, KubeletActor, SchedulerActor, CollectorActor, BinderActor, NodeActor, hookActor:
+	case cluster.OperatorActor, cluster.KubeletActor, cluster.SchedulerActor, cluster.CollectorActor, cluster.BinderActor, cluster.NodeActor, hookActor:
 		return false
 	}
 	return true

@@ -1,8 +1,11 @@
-// Package simulate is a simulated cluster in memory in which plans are carried out: the rules of an API server, a
-// scheduler, a kubelet that reports late and out of order, a garbage collector, and an operator that can crash, read
-// stale caches and meet errors.
+// Package simulate plays plans in random worlds, with all that goes wrong, and judges them.
 //
-// A seed, objects and a Planner go in; the objects at the end, every event on the way, a count of writes and a readable
-// story come out. Time is virtual, nothing sleeps, and the same seed plays the same way every time. It replaces a
-// cluster in tests of plans and must never be imported by anything else.
+// A seed, objects and a Planner go in; the end of the world, violations and a readable story come out. The world is that of
+// core/simulation; this package adds what is for tests alone:
+//
+//	faults     stale views, lost events, refused writes, lost answers, crashes, foreign actors (Faults, Operator)
+//	judges     of every write and of every plan (Limit, Check..., Judge)
+//	walks      through random worlds, and the shortest story that fails in the same way (Walk, Course)
+//
+// It must never be imported by anything but tests.
 package simulate

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 const (
@@ -60,7 +62,7 @@ func CheckEnvironments(t *testing.T, walk Walk, edit func(w *World, change func(
 	t.Helper()
 	start, unarrived := walk.Start, walk.Unarrived
 	walk.Faults = annotationFaults
-	walk.Start = func(t testing.TB, seed uint64) (*World, Planner) {
+	walk.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		w.NodeAgents()
@@ -80,8 +82,8 @@ func annotationFaults(seed uint64) Faults {
 // editConfig schedules edits by a user, who gives the template random annotations at random times, and its native
 // sidecar one of two images, one of which has two names, and more or less cpu.
 func (w *World) editConfig(seed uint64, edit func(w *World, change func(*corev1.PodTemplateSpec))) {
-	w.options.Images = maps.Clone(w.options.Images)
-	w.options.Images["proxy:2"], w.options.Images["proxy:2b"] = Image{Digest: "2"}, Image{Digest: "2"}
+	w.Options.Images = maps.Clone(w.Options.Images)
+	w.Options.Images["proxy:2"], w.Options.Images["proxy:2b"] = cluster.Image{Digest: "2"}, cluster.Image{Digest: "2"}
 	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
 	for range 1 + rng.IntN(3) {
 		value := map[string]string{ConfigAnnotation: []string{"1", "2", "3"}[rng.IntN(3)], proxyAnnotation: []string{"1", "2"}[rng.IntN(2)]}
@@ -91,7 +93,7 @@ func (w *World) editConfig(seed uint64, edit func(w *World, change func(*corev1.
 		cpu := []string{"1", "2"}[rng.IntN(2)]
 		proxy := []string{"proxy:1", "proxy:2", "proxy:2b"}[rng.IntN(3)]
 		w.EditAfter(time.Duration(1+rng.IntN(300))*time.Second, func() {
-			w.Tell(UserActor, "wants annotations %v, image %s and cpu %s", value, proxy, cpu)
+			w.Tell(cluster.UserActor, "wants annotations %v, image %s and cpu %s", value, proxy, cpu)
 			edit(w, func(t *corev1.PodTemplateSpec) {
 				t.Annotations, t.Spec.InitContainers[0].Image, t.Spec.InitContainers[0].Resources = value, proxy, requests(cpu)
 			})

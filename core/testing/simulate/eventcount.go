@@ -38,17 +38,11 @@ func (o *Operator) tell(r *progress.Outcome) {
 	}
 }
 
-// notice counts the Events that the plan tells besides.
-func (o *Operator) notice(statusWritten bool) {
-	n, ok := o.planner.(Noticer)
-	if !ok {
-		return
+// notice counts the Event of a notice of the plan.
+func (o *Operator) notice(n action.Notice) {
+	e := eventKey{kind: n.Type, reason: n.Reason}
+	if n.Related != nil {
+		e.about = string(n.Related.GetUID())
 	}
-	for _, notice := range n.Notices(statusWritten) {
-		e := eventKey{kind: notice.Type, reason: notice.Reason}
-		if notice.Related != nil {
-			e.about = string(notice.Related.GetUID())
-		}
-		o.quiet.countEvent(o.world, e, "")
-	}
+	o.quiet.countEvent(o.world, e, "")
 }

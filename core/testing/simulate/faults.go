@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // Faults are the faults that an operator meets. Numbers between 0 and 1 are probabilities; the zero value has no
@@ -62,7 +63,7 @@ type Actor func(w *World, rng *rand.Rand)
 func DeletesPods(w *World, rng *rand.Rand) {
 	if pod := anyPod(w, rng); pod != nil {
 		w.Tell("foreign", "delete pod %s", pod.Name)
-		_ = w.Delete(UserActor, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
+		_ = w.Delete(cluster.UserActor, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
 	}
 }
 
@@ -99,7 +100,7 @@ func StripsLabels(d time.Duration) Actor {
 		had := pod.Labels
 		pod.Labels = nil
 		w.After(d, func() {
-			_ = Change(w, UserActor, "", pod, func(p *corev1.Pod) {
+			_ = cluster.Change(w, cluster.UserActor, "", pod, func(p *corev1.Pod) {
 				if p.UID == pod.UID {
 					labels := map[string]string{}
 					maps.Copy(labels, had)
@@ -124,7 +125,7 @@ func AddsFinalizer(finalizer string, d time.Duration) Actor {
 		}
 		pod.Finalizers = append(pod.Finalizers, finalizer)
 		w.After(d, func() {
-			_ = Change(w, UserActor, "", pod, func(p *corev1.Pod) { p.Finalizers = without(p.Finalizers, finalizer) })
+			_ = cluster.Change(w, cluster.UserActor, "", pod, func(p *corev1.Pod) { p.Finalizers = without(p.Finalizers, finalizer) })
 		})
 	})
 }
@@ -133,7 +134,7 @@ func editsPods(text string, edit func(*World, *corev1.Pod)) Actor {
 	return func(w *World, rng *rand.Rand) {
 		if pod := anyPod(w, rng); pod != nil {
 			w.Tell("foreign", text, pod.Name)
-			_ = Change(w, UserActor, "", pod, func(p *corev1.Pod) { edit(w, p) })
+			_ = cluster.Change(w, cluster.UserActor, "", pod, func(p *corev1.Pod) { edit(w, p) })
 		}
 	}
 }
@@ -186,7 +187,7 @@ func (o *Operator) actForeign() {
 func (o *Operator) refusal(object action.Object) error {
 	switch {
 	case o.roll(o.faults.Conflict):
-		return apierrors.NewConflict(resourceOf(object), object.GetName(), errFault)
+		return apierrors.NewConflict(cluster.ResourceOf(object), object.GetName(), errFault)
 	case o.roll(o.faults.TooManyRequests):
 		return apierrors.NewTooManyRequests("fault", 1)
 	case o.roll(o.faults.InternalError):
@@ -197,11 +198,11 @@ func (o *Operator) refusal(object action.Object) error {
 
 // look returns the view of a pass: every kind as old as the faults and the freshness tracker allow, and never older
 // than it was shown before.
-func (o *Operator) look() *View {
+func (o *Operator) look() *cluster.View {
 	w := o.world
 	w.seen = o.shown
 	view := w.CacheView(func(kind string) int {
-		all := len(w.tables[kind].events)
+		all := len(w.Events(kind))
 		known := o.shown[kind]
 		if !o.faults.NoFreshness {
 			known = max(known, o.written[kind])
@@ -213,7 +214,6 @@ func (o *Operator) look() *View {
 		o.shown[kind] = all - lag
 		return lag
 	})
-	view.operator = o
 	if !o.faults.NoFreshness {
 		o.answers.showIn(view, o.shown)
 	}

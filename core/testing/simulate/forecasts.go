@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/foretold"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
@@ -16,7 +17,7 @@ import (
 // Forecast is a workload of which a user edits the template once it has settled.
 type Forecast struct {
 	World   *World
-	Planner Planner
+	Planner operator.Planner
 	// Edit changes the template and returns the warnings that the user gets.
 	Edit func(change func(*corev1.PodTemplateSpec)) []string
 }

@@ -4,17 +4,20 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 // CheckRefusedUpdates plays updates in place of which the server refuses a part for twenty minutes. start makes a
 // workload of four pods that may be out of service n at a time; a minute after its start its user wants the images, one
 // each second. arrived demands that it has what it wants. The judge of refused writes does the rest: pods serve and the
 // status is quiet.
-func CheckRefusedUpdates(t *testing.T, start func(t testing.TB, o Options, n string, images ...string) (*World, Planner), arrived func(testing.TB, *World)) {
+func CheckRefusedUpdates(t *testing.T, start func(t testing.TB, o cluster.Options, n string, images ...string) (*World, operator.Planner), arrived func(testing.TB, *World)) {
 	t.Helper()
 	play := func(f Refused, n string, images ...string) {
 		t.Helper()
-		w, p := start(t, Options{Seed: 1, Calm: true}, n, images...)
+		w, p := start(t, cluster.Options{Seed: 1, Calm: true}, n, images...)
 		f.Until = 20 * time.Minute
 		SettleUnder(t, w, p, Faults{Seed: 1, Refused: []Refused{f}}, 5000)
 		arrived(t, w)

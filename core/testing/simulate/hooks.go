@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 const (
@@ -29,9 +30,9 @@ func Hook() *workload.LifecycleHook {
 // without it.
 func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycle) {
 	w.checkPreNormal(hooks)
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Type == Deleted || pod.DeletionTimestamp != nil || !callsForAnswer(e) {
+		if !ok || e.Type == cluster.Deleted || pod.DeletionTimestamp != nil || !callsForAnswer(e) {
 			return
 		}
 		state := pod.Labels[contract.LifecycleStateLabel]
@@ -46,7 +47,7 @@ func (w *World) AnswerHooks(after time.Duration, hooks func() *workload.Lifecycl
 
 func (w *World) checkPreNormal(hooks func() *workload.Lifecycle) {
 	waiting := map[types.UID]bool{} // pods that were made with the hook and were never Normal
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		if !ok {
 			return
@@ -55,11 +56,11 @@ func (w *World) checkPreNormal(hooks func() *workload.Lifecycle) {
 		switch state := pod.Labels[contract.LifecycleStateLabel]; {
 		case h == nil || h.PreNormal == nil: // edits of the hooks count for the pods after them
 			clear(waiting)
-		case e.Type == Added:
-			waiting[pod.UID] = state == contract.LifecyclePreparingNormal && e.Actor == OperatorActor
+		case e.Type == cluster.Added:
+			waiting[pod.UID] = state == contract.LifecyclePreparingNormal && e.Actor == cluster.OperatorActor
 		case waiting[pod.UID] && state == contract.LifecycleNormal:
 			delete(waiting, pod.UID)
-			if e.Actor == OperatorActor && pod.Labels[HookLabel] != HookTaken {
+			if e.Actor == cluster.OperatorActor && pod.Labels[HookLabel] != HookTaken {
 				w.Violate("pod %s becomes Normal without its hook preNormal", pod.Name)
 			}
 		}
@@ -67,9 +68,9 @@ func (w *World) checkPreNormal(hooks func() *workload.Lifecycle) {
 }
 
 // callsForAnswer reports whether the operator wrote, or somebody else changed what answers a hook.
-func callsForAnswer(e Event) bool {
+func callsForAnswer(e cluster.Event) bool {
 	switch {
-	case e.Actor == OperatorActor:
+	case e.Actor == cluster.OperatorActor:
 		return true
 	case e.Actor == hookActor, e.Old == nil:
 		return false
@@ -84,12 +85,12 @@ func (w *World) answerHook(pod *corev1.Pod, state string, hooks *workload.Lifecy
 	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
 		if taken {
 			w.Tell(hookActor, "let pod %s go", pod.Name)
-			_ = Change(w, hookActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, HookLabel) })
+			_ = cluster.Change(w, hookActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, HookLabel) })
 		}
 	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
 		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
 			w.Tell(hookActor, "take pod %s", pod.Name)
-			_ = Change(w, hookActor, "", pod, func(o *corev1.Pod) { o.Labels[HookLabel] = HookTaken })
+			_ = cluster.Change(w, hookActor, "", pod, func(o *corev1.Pod) { o.Labels[HookLabel] = HookTaken })
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
 
@@ -43,7 +44,7 @@ func oneActionEach(steps []action.Step) []string {
 	seen := map[string]bool{}
 	var wrong []string
 	for a := range Actions(steps, "") {
-		key := KindOf(a.Object) + " " + a.Object.GetName()
+		key := cluster.KindOf(a.Object) + " " + a.Object.GetName()
 		if seen[key] {
 			wrong = append(wrong, key)
 		}

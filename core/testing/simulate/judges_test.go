@@ -15,6 +15,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -57,7 +59,7 @@ func TestJudgesSeeWhatTheyAreFor(t *testing.T) {
 			if c.bad == nil {
 				return
 			}
-			w := simulate.New(simulate.Options{Seed: 1})
+			w := simulate.New(cluster.Options{Seed: 1})
 			w.ApplyJudges([]action.Step{{Actions: c.bad}}, "the plan", c.judge)
 			require.Len(t, w.Violations(), 1)
 			assert.Contains(t, w.Violations()[0], c.judge.Name)
@@ -92,14 +94,14 @@ func TestHooksAreAnsweredAfterAWhile(t *testing.T) {
 		"left alone in service":        {contract.LifecycleNormal, simulate.HookTaken, simulate.HookTaken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := simulate.New(simulate.Options{Seed: 1, Calm: true})
+			w := simulate.New(cluster.Options{Seed: 1, Calm: true})
 			w.AnswerHooks(3*time.Second, func() *workload.Lifecycle { return hooks })
 			pod := gen.Pod("web-1", gen.Label("app", "web"))
 			if c.had != "" {
 				pod.Labels[simulate.HookLabel] = c.had
 			}
 			added := w.Add(pod)
-			_, err := w.Patch(simulate.OperatorActor, added, relabelled(pod, contract.LifecycleStateLabel, c.state).Patches[0])
+			_, err := w.Patch(cluster.OperatorActor, added, relabelled(pod, contract.LifecycleStateLabel, c.state).Patches[0])
 			require.NoError(t, err)
 			w.Advance(2 * time.Second)
 			assert.Equal(t, c.had, w.Latest(added).GetLabels()[simulate.HookLabel])
@@ -111,7 +113,7 @@ func TestHooksAreAnsweredAfterAWhile(t *testing.T) {
 
 // Where somebody took the labels off a pod and puts them back, its hook is answered then.
 func TestHooksAreAnsweredWhoeverBringsThemBack(t *testing.T) {
-	w := simulate.New(simulate.Options{Seed: 1, Calm: true})
+	w := simulate.New(cluster.Options{Seed: 1, Calm: true})
 	pod := w.Add(gen.Pod("web-1", gen.Lifecycle(contract.LifecyclePreparingDelete), gen.Label(simulate.HookLabel, simulate.HookTaken)))
 	w.AnswerHooks(3*time.Second, func() *workload.Lifecycle { return &workload.Lifecycle{PreDelete: simulate.Hook()} })
 	simulate.StripsLabels(20*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
@@ -127,7 +129,7 @@ func TestHooksAreAnsweredWhoeverBringsThemBack(t *testing.T) {
 func course(b bugs) simulate.Course {
 	return simulate.Course{
 		Name: "a new image",
-		Start: func(_ testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+		Start: func(_ testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 			w := newWorld(o, 3)
 			w.Edits(time.Second, simulate.Edit{What: "wants app:2", Do: func() { wants(w, "app:2") }})
 			return w, &miniSet{bugs: b}
@@ -151,8 +153,8 @@ func TestCoursesEndTheSameWhateverHappens(t *testing.T) {
 func TestWalksTellWhereTheyFail(t *testing.T) {
 	walk := simulate.Walk{
 		Count: 2, Faults: simulate.AllFaults, Describe: func(*simulate.World) string { return "three pods" },
-		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
-			return course(bugs{}).Start(t, simulate.Options{Seed: seed})
+		Start: func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
+			return course(bugs{}).Start(t, cluster.Options{Seed: seed})
 		},
 		Unarrived: func(*simulate.World) []string { return nil },
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -23,7 +24,7 @@ func oneCPU() corev1.ResourceList {
 }
 
 func latest(w *simulate.World, name string) *corev1.Pod {
-	return simulate.Get[*corev1.Pod](w.View(nil), namespace, name)
+	return cluster.Get[*corev1.Pod](w.View(nil), namespace, name)
 }
 
 func ready(pod *corev1.Pod) bool {
@@ -37,7 +38,7 @@ func ready(pod *corev1.Pod) bool {
 
 func patch(t *testing.T, w *simulate.World, p action.Patch) {
 	t.Helper()
-	_, err := w.Patch(simulate.OperatorActor, bare("web-1"), p)
+	_, err := w.Patch(cluster.OperatorActor, bare("web-1"), p)
 	require.NoError(t, err)
 }
 
@@ -48,14 +49,14 @@ func setImage(image string) action.Patch {
 func TestNewImageMeansNewContainer(t *testing.T) {
 	early := 0
 	for seed := range uint64(50) {
-		w := simulate.New(simulate.Options{Seed: seed})
+		w := simulate.New(cluster.Options{Seed: seed})
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1")
 		require.True(t, ready(before))
 		patch(t, w, setImage("app:v2"))
 		misled := false
-		w.OnEvent(func(_ *simulate.World, e simulate.Event) {
+		w.OnEvent(func(_ *simulate.World, e cluster.Event) {
 			if pod, ok := e.Object.(*corev1.Pod); ok && pod.Status.ObservedGeneration == 2 &&
 				pod.Status.ContainerStatuses[0].ContainerID == before.Status.ContainerStatuses[0].ContainerID {
 				misled = true
@@ -82,7 +83,7 @@ func TestNewImageMeansNewContainer(t *testing.T) {
 func TestTwoTagsOfOneImageKeepItsID(t *testing.T) {
 	oldName := 0
 	for seed := range uint64(40) {
-		w := simulate.New(simulate.Options{Seed: seed, Images: map[string]simulate.Image{"app:v1": {Digest: "d"}, "app:v2": {Digest: "d"}}})
+		w := simulate.New(cluster.Options{Seed: seed, Images: map[string]cluster.Image{"app:v1": {Digest: "d"}, "app:v2": {Digest: "d"}}})
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1").Status.ContainerStatuses[0]
@@ -101,7 +102,7 @@ func TestTwoTagsOfOneImageKeepItsID(t *testing.T) {
 func TestImageTakenBackInTimeRestartsNothing(t *testing.T) {
 	spared := 0
 	for seed := range uint64(40) {
-		w := simulate.New(simulate.Options{Seed: seed})
+		w := simulate.New(cluster.Options{Seed: seed})
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1").Status.ContainerStatuses[0]
@@ -122,7 +123,7 @@ func TestImageTakenBackInTimeRestartsNothing(t *testing.T) {
 }
 
 func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
-	w := simulate.New(simulate.Options{Seed: 1})
+	w := simulate.New(cluster.Options{Seed: 1})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	at := func(c corev1.PodConditionType) time.Time {
@@ -141,10 +142,10 @@ func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
 }
 
 func TestBadImagesShowTheirTrouble(t *testing.T) {
-	for reason, image := range map[string]simulate.Image{
+	for reason, image := range map[string]cluster.Image{
 		"CrashLoopBackOff": {CrashLoop: true}, "ImagePullBackOff": {PullError: true},
 	} {
-		w := simulate.New(simulate.Options{Seed: 4, Images: map[string]simulate.Image{"app:v1": image}})
+		w := simulate.New(cluster.Options{Seed: 4, Images: map[string]cluster.Image{"app:v1": image}})
 		create(t, w, bare("web-1"))
 		w.Advance(10 * time.Minute)
 		pod := latest(w, "web-1")
@@ -159,7 +160,7 @@ func TestBadImagesShowTheirTrouble(t *testing.T) {
 }
 
 func TestReadinessGatesHoldReady(t *testing.T) {
-	w := simulate.New(simulate.Options{Seed: 1})
+	w := simulate.New(cluster.Options{Seed: 1})
 	o := bare("web-1")
 	o.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
 	create(t, w, o)
@@ -179,7 +180,7 @@ func TestReadyOfSomebodyElseIsOverwritten(t *testing.T) {
 		return body{"type": t, "status": status, "reason": "ReadinessGatesNotReady", "message": "a readiness gate is not True"}
 	}
 	for _, alone := range []bool{true, false} {
-		w := simulate.New(simulate.Options{Calm: true})
+		w := simulate.New(cluster.Options{Calm: true})
 		w.CheckInPlace()
 		o := bare("web-1")
 		o.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
@@ -206,7 +207,7 @@ func resizeTo(cpu string) action.Patch {
 
 func TestResizeShowsInTheStatus(t *testing.T) {
 	for _, policy := range []corev1.ResourceResizeRestartPolicy{corev1.NotRequired, corev1.RestartContainer} {
-		w := simulate.New(simulate.Options{Seed: 1})
+		w := simulate.New(cluster.Options{Seed: 1})
 		o := bare("web-1")
 		o.Spec.Containers[0].Resources.Requests = oneCPU()
 		o.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: policy}}
@@ -234,25 +235,25 @@ func TestResizeShowsInTheStatus(t *testing.T) {
 // A node puts off what it cannot give to a running pod now, can never give what it does not have, and a newer server
 // refuses the latter.
 func TestNodesPutResizesOff(t *testing.T) {
-	resized := func(options simulate.Options, cpu string) (*simulate.World, error) {
+	resized := func(options cluster.Options, cpu string) (*simulate.World, error) {
 		w := simulate.New(options)
 		o := bare("web-1")
 		o.Spec.Containers[0].Resources.Requests = oneCPU()
 		create(t, w, o)
 		w.Advance(time.Minute)
-		_, err := w.Patch(simulate.UserActor, bare("web-1"), resizeTo(cpu))
+		_, err := w.Patch(cluster.UserActor, bare("web-1"), resizeTo(cpu))
 		w.Advance(time.Minute)
 		return w, err
 	}
 	for cpu, reason := range map[string]string{"40": corev1.PodReasonDeferred, "100": corev1.PodReasonInfeasible} {
-		w, err := resized(simulate.Options{Seed: 1}, cpu)
+		w, err := resized(cluster.Options{Seed: 1}, cpu)
 		require.NoError(t, err)
 		conditions := latest(w, "web-1").Status.Conditions
 		assert.True(t, slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue && c.Reason == reason
 		}), "%v", conditions)
 	}
-	_, err := resized(simulate.Options{Seed: 1, JudgesResizes: true}, "100")
+	_, err := resized(cluster.Options{Seed: 1, JudgesResizes: true}, "100")
 	assert.True(t, apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, progress.NodeCapacityCause), "%v", err)
 }
 
@@ -266,12 +267,12 @@ func hasCondition(pod *corev1.Pod, t corev1.PodConditionType) bool {
 }
 
 func TestSilentNodesHoldTheirPods(t *testing.T) {
-	w := simulate.New(simulate.Options{Nodes: 1})
+	w := simulate.New(cluster.Options{Nodes: 1})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	w.FailNode("node-0")
 	assert.False(t, ready(latest(w, "web-1")))
-	require.NoError(t, w.Delete(simulate.UserActor, bare("web-1")))
+	require.NoError(t, w.Delete(cluster.UserActor, bare("web-1")))
 	w.Advance(time.Hour)
 	require.NotNil(t, latest(w, "web-1"), "nobody confirms the deletion")
 	w.RecoverNode("node-0")
@@ -287,7 +288,7 @@ func TestSilentNodesHoldTheirPods(t *testing.T) {
 }
 
 func TestNodesThatAreFullRejectPods(t *testing.T) {
-	w := simulate.New(simulate.Options{Nodes: 1})
+	w := simulate.New(cluster.Options{Nodes: 1})
 	simulate.RejectsPods(30*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
@@ -299,13 +300,13 @@ func TestNodesThatAreFullRejectPods(t *testing.T) {
 	create(t, w, bare("web-2"))
 	w.Advance(time.Minute)
 	assert.True(t, ready(latest(w, "web-2")), "the time is over")
-	require.NoError(t, w.Delete(simulate.UserActor, bare("web-1")))
+	require.NoError(t, w.Delete(cluster.UserActor, bare("web-1")))
 	w.Advance(time.Minute)
 	assert.Nil(t, latest(w, "web-1"))
 }
 
 func TestUnschedulablePodsSaySo(t *testing.T) {
-	w := simulate.New(simulate.Options{Unschedulable: func(*corev1.Pod) bool { return true }})
+	w := simulate.New(cluster.Options{Unschedulable: func(*corev1.Pod) bool { return true }})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	pod := latest(w, "web-1")
@@ -315,11 +316,11 @@ func TestUnschedulablePodsSaySo(t *testing.T) {
 }
 
 func TestPodsThatRanBeforeGoOn(t *testing.T) {
-	first := simulate.New(simulate.Options{Seed: 1})
+	first := simulate.New(cluster.Options{Seed: 1})
 	create(t, first, bare("web-1"))
 	first.Advance(time.Minute)
 	before := latest(first, "web-1")
-	w := simulate.New(simulate.Options{Seed: 2}, before)
+	w := simulate.New(cluster.Options{Seed: 2}, before)
 	assert.True(t, w.Quiet())
 	assert.Equal(t, before.Status, latest(w, "web-1").Status)
 	assert.Equal(t, before.UID, latest(w, "web-1").UID)

@@ -13,6 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -39,14 +41,14 @@ type miniSet struct {
 
 func (m *miniSet) Restart() { m.made = 0 }
 
-func (m *miniSet) Plan(view *simulate.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
-	set := simulate.Get[*appsv1.ReplicaSet](view, namespace, setName)
+func (m *miniSet) Plan(view *operator.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
+	set := cluster.Get[*appsv1.ReplicaSet](view.View, namespace, setName)
 	if set == nil || set.DeletionTimestamp != nil {
 		return nil, 0
 	}
 	var pods []podstate.State
 	available := 0
-	for _, pod := range simulate.ListOwned[*corev1.Pod](view, set.UID) {
+	for _, pod := range cluster.ListOwned[*corev1.Pod](view.View, set.UID) {
 		if s := podstate.Of(pod, now, set.Spec.MinReadySeconds); s.Active {
 			pods = append(pods, s)
 			if s.Available {
@@ -184,23 +186,23 @@ func newSet(replicas int32, image string) *appsv1.ReplicaSet {
 }
 
 // newWorld has a set of three pods at v1 that soon wants v2, and all checks.
-func newWorld(options simulate.Options, replicas int32) *simulate.World {
+func newWorld(options cluster.Options, replicas int32) *simulate.World {
 	w := simulate.New(options, newSet(replicas, "app:v1"))
 	w.CheckInPlace()
 	w.CheckOwnership("set")
-	w.Limit("pods", func(v *simulate.View) int { return len(v.Active("set")) }, wantedReplicas)
+	w.Limit("pods", func(v *cluster.View) int { return len(v.Active("set")) }, wantedReplicas)
 	w.Limit("unavailable pods",
-		func(v *simulate.View) int { return wantedReplicas(v) - len(v.Available("set", 0)) },
-		func(*simulate.View) int { return 1 })
+		func(v *cluster.View) int { return wantedReplicas(v) - len(v.Available("set", 0)) },
+		func(*cluster.View) int { return 1 })
 	return w
 }
 
-func wantedReplicas(v *simulate.View) int {
-	return int(*simulate.Get[*appsv1.ReplicaSet](v, namespace, setName).Spec.Replicas)
+func wantedReplicas(v *cluster.View) int {
+	return int(*cluster.Get[*appsv1.ReplicaSet](v, namespace, setName).Spec.Replicas)
 }
 
 func wants(w *simulate.World, image string) {
-	if err := simulate.Change(w, simulate.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) {
+	if err := cluster.Change(w, cluster.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) {
 		s.Spec.Template.Spec.Containers[0].Image = image
 	}); err != nil {
 		panic(err)

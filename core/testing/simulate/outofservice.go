@@ -13,6 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/inplace/record"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 )
 
 // outOfService judges that pods which leave service stay out of it.
@@ -28,14 +30,14 @@ func newOutOfService() *outOfService {
 
 // watch requires that a pod which was reported not ready because of a readiness gate is not reported ready before the
 // readiness gates are True.
-func (o *outOfService) watch(w *World, e Event, pod *corev1.Pod) {
+func (o *outOfService) watch(w *World, e cluster.Event, pod *corev1.Pod) {
 	ready := podstate.Condition(pod, corev1.PodReady)
 	closed := podstate.HeldByUpdate(pod) || isFalse(pod, contract.KruisePodReady)
 	if ready == nil {
 		return
 	}
 	if closed && o.closed[pod.UID].IsZero() {
-		o.closed[pod.UID] = w.now
+		o.closed[pod.UID] = w.Now()
 	}
 	switch {
 	case !closed:
@@ -43,32 +45,31 @@ func (o *outOfService) watch(w *World, e Event, pod *corev1.Pod) {
 		delete(o.closed, pod.UID)
 	case ready.Status == corev1.ConditionTrue && o.answered[pod.UID]:
 		w.Violate("pod %s is reported ready, though it was taken out of service", pod.Name)
-	case ready.Reason == reasonGates && o.isAnswer(w, e, pod):
+	case ready.Reason == nodes.ReasonGates && o.isAnswer(w, e, pod):
 		o.answered[pod.UID] = true
 	}
 	if ready.Status == corev1.ConditionTrue {
 		delete(o.since, pod.UID)
 	} else if o.since[pod.UID].IsZero() {
-		o.since[pod.UID] = w.now
+		o.since[pod.UID] = w.Now()
 	}
 }
 
 // isAnswer reports whether somebody else than the kubelet wrote, who is to know, or a kubelet that has seen the readiness
 // gates closed.
-func (o *outOfService) isAnswer(w *World, e Event, pod *corev1.Pod) bool {
+func (o *outOfService) isAnswer(w *World, e cluster.Event, pod *corev1.Pod) bool {
 	old, _ := e.Old.(*corev1.Pod)
-	if e.Actor != KubeletActor {
-		return old != nil && isTrue(old, corev1.PodReady)
+	if e.Actor != cluster.KubeletActor {
+		return old != nil && cluster.IsTrue(old, corev1.PodReady)
 	}
-	r := w.runtimes[pod.UID]
-	return r != nil && r.seen.After(o.closed[pod.UID])
+	return w.Runs(pod.UID) && w.Seen(pod.UID).After(o.closed[pod.UID])
 }
 
 // stops requires of a write that stops a container of the pod that its kubelet has reported it not ready for the whole of
 // its grace period. A kubelet that is silent for two minutes is not waited for.
 func (o *outOfService) stops(w *World, old, pod *corev1.Pod) {
 	gate := podstate.Condition(old, contract.InPlaceUpdateReady)
-	if gate == nil || w.now.Sub(gate.LastTransitionTime.Time) >= 2*time.Minute {
+	if gate == nil || w.Now().Sub(gate.LastTransitionTime.Time) >= 2*time.Minute {
 		return
 	}
 	var planned record.Grace
@@ -78,10 +79,10 @@ func (o *outOfService) stops(w *World, old, pod *corev1.Pod) {
 	since, out := o.since[old.UID]
 	grace := w.gracePeriod(planned, pod)
 	switch {
-	case !out && isTrue(old, corev1.PodReady):
+	case !out && cluster.IsTrue(old, corev1.PodReady):
 		w.Violate("a container of pod %s is stopped while its kubelet reports it ready", old.Name)
-	case out && w.now.Sub(since) < grace-time.Second: // moments are written down in whole seconds
-		w.Violate("a container of pod %s is stopped %s after the pod is not ready, its grace period is %s", old.Name, w.now.Sub(since), grace)
+	case out && w.Now().Sub(since) < grace-time.Second: // moments are written down in whole seconds
+		w.Violate("a container of pod %s is stopped %s after the pod is not ready, its grace period is %s", old.Name, w.Now().Sub(since), grace)
 	}
 }
 
@@ -103,11 +104,11 @@ func (w *World) gracePeriodSeconds(pod *corev1.Pod) int64 {
 	}
 	seen := w.View(func(kind string) int {
 		if n, looked := w.seen[kind]; looked {
-			return len(w.tables[kind].events) - n
+			return len(w.Events(kind)) - n
 		}
 		return 0
 	})
-	workload := seen.stored(ref.Kind, types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name})
+	workload := seen.Stored(ref.Kind, types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name})
 	if workload == nil {
 		return 0
 	}
@@ -122,26 +123,4 @@ func (w *World) gracePeriodSeconds(pod *corev1.Pod) int64 {
 func isFalse(pod *corev1.Pod, t corev1.PodConditionType) bool {
 	c := podstate.Condition(pod, t)
 	return c != nil && c.Status == corev1.ConditionFalse && podstate.HasReadinessGate(pod, t)
-}
-
-// repeatReady sends what the kubelet has last reported of Ready once more, if somebody else has written another word and
-// no newer status comes before.
-func (w *World) repeatReady(pod *corev1.Pod) {
-	r := w.runtimes[pod.UID]
-	now := podstate.Condition(pod, corev1.PodReady)
-	if r == nil || r.ready == nil || now != nil && now.Status == r.ready.Status && now.Message == r.ready.Message {
-		return
-	}
-	written, repeated := r.written, *r.ready
-	w.After(w.delay(2*time.Second), func() {
-		pod := w.pod(r.key, r.uid)
-		if pod == nil || r.written != written || w.silent[r.node] {
-			return
-		}
-		n := *pod
-		n.Status.Conditions = w.withConditions(pod.Status.Conditions, repeated)
-		if !same(pod.Status, n.Status) {
-			w.commit(Event{Type: Modified, Actor: KubeletActor, Object: &n, Old: pod, Subresource: "status"})
-		}
-	})
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
 // leaving is a world with a pod that has been not ready for a few seconds of the 12 that its update to web-2 has planned.
 func leaving(t *testing.T, seconds int64) *simulate.World {
 	t.Helper()
-	w := simulate.New(simulate.Options{Calm: true}, &unstructured.Unstructured{Object: body{
+	w := simulate.New(cluster.Options{Calm: true}, &unstructured.Unstructured{Object: body{
 		"kind": "CloneSet", "metadata": body{"name": "web", "namespace": namespace, "uid": "set"},
 		"spec": body{"updateStrategy": body{"rollingUpdate": body{"inPlaceUpdateStrategy": body{"gracePeriodSeconds": seconds}}}},
 	}})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
 // pullActor writes the status of ImagePullJobs and deletes those whose time is over.
@@ -35,19 +36,19 @@ type ImagePulls struct {
 // that have tried it. No job may be made while another one of its owner pulls its image.
 func (w *World) PullImages(fails func(node string, tries int) bool) *ImagePulls {
 	p := &ImagePulls{world: w, fails: fails, tries: map[string]int{}, has: map[string]bool{}}
-	w.OnEvent(func(w *World, e Event) {
+	w.OnEvent(func(w *World, e cluster.Event) {
 		job, ok := e.Object.(*unstructured.Unstructured)
-		if !ok || e.Kind != contract.ImagePullJobKind || e.Type != Added {
+		if !ok || e.Kind != contract.ImagePullJobKind || e.Type != cluster.Added {
 			return
 		}
-		for _, o := range w.View(nil).list(contract.ImagePullJobKind) {
+		for _, o := range w.View(nil).Objects(contract.ImagePullJobKind) {
 			other := o.(*unstructured.Unstructured)
 			if other.GetUID() != job.GetUID() && imageOf(other) == imageOf(job) && !hasEnded(other) && other.GetDeletionTimestamp() == nil {
 				w.Violate("job %s is made while job %s pulls image %s", job.GetName(), other.GetName(), imageOf(job))
 			}
 		}
 		p.Jobs++
-		w.After(w.delay(30*time.Second), func() { p.end(job) })
+		w.After(w.Delay(30*time.Second), func() { p.end(job) })
 	})
 	return p
 }
@@ -63,7 +64,7 @@ func (p *ImagePulls) end(job *unstructured.Unstructured) {
 		}
 	}
 	p.world.Tell(pullActor, "job %s has pulled on %d of %d nodes", job.GetName(), succeeded, len(nodes))
-	_ = Change(p.world, pullActor, "status", job, func(o *unstructured.Unstructured) {
+	_ = cluster.Change(p.world, pullActor, "status", job, func(o *unstructured.Unstructured) {
 		o.Object["status"] = map[string]any{
 			"desired": int64(len(nodes)), "succeeded": succeeded, "failed": int64(len(nodes)) - succeeded,
 			"completionTime": p.world.Now().UTC().Format(time.RFC3339),

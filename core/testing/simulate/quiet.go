@@ -12,6 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 // What quiet under refusal allows for one object in the way: at first, and a minute in the long run. An edit
@@ -101,14 +103,14 @@ func watchRetries(w *World, refused []Refused) *retryJudge {
 }
 
 // count counts a request that is refused with the status code.
-func (q *retryJudge) count(w *World, r request, code int) {
-	key := refusedWrite{kind: r.kind, uid: r.object.GetUID()}
+func (q *retryJudge) count(w *World, r operator.Request, code int) {
+	key := refusedWrite{kind: r.Kind, uid: r.Object.GetUID()}
 	if f := q.flips[key.uid]; f != nil && f.out && f.refused == "" {
-		f.refused = fmt.Sprintf("%s, with %d", r.kind, code)
+		f.refused = fmt.Sprintf("%s, with %d", r.Kind, code)
 	}
 	t := tallyOf(q.tries, key)
-	if most, tooMany := t.add(w.now); tooMany {
-		w.Violate("quiet under refusal: %s %s was refused %d times in %s, at most %d", r.kind, r.object.GetName(), t.n, w.now.Sub(t.begun), most)
+	if most, tooMany := t.add(w.Now()); tooMany {
+		w.Violate("quiet under refusal: %s %s was refused %d times in %s, at most %d", r.Kind, r.Object.GetName(), t.n, w.Now().Sub(t.begun), most)
 	}
 }
 
@@ -121,50 +123,50 @@ func (q *retryJudge) countEvent(w *World, e eventKey, name string) {
 	if name != "" {
 		t.names[name] = true
 	}
-	if most, tooMany := t.add(w.now); tooMany {
-		w.Violate("quiet under refusal: Event %s %s was told %d times in %s, at most %d", e.kind, e.reason, t.n, w.now.Sub(t.begun), most)
+	if most, tooMany := t.add(w.Now()); tooMany {
+		w.Violate("quiet under refusal: Event %s %s was told %d times in %s, at most %d", e.kind, e.reason, t.n, w.Now().Sub(t.begun), most)
 	}
 }
 
 // watch follows what is written, pods in and out of service, and what is worth another try.
-func (q *retryJudge) watch(w *World, e Event) {
+func (q *retryJudge) watch(w *World, e cluster.Event) {
 	q.countDone(w, e)
 	if e.Old != nil &&
-		(!same(e.Old.GetLabels(), e.Object.GetLabels()) || !same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
-		q.moved[e.Object.GetUID()] = e.Actor != OperatorActor
-		if e.Actor != OperatorActor {
+		(!cluster.Same(e.Old.GetLabels(), e.Object.GetLabels()) || !cluster.Same(e.Old.GetOwnerReferences(), e.Object.GetOwnerReferences())) {
+		q.moved[e.Object.GetUID()] = e.Actor != cluster.OperatorActor
+		if e.Actor != cluster.OperatorActor {
 			q.causeFor(e.Object.GetUID())
 		}
 	}
 	pod, isPod := e.Object.(*corev1.Pod)
 	old, _ := e.Old.(*corev1.Pod)
 	switch {
-	case !isPod && plainKind(e.Object) == "Workload":
+	case !isPod && cluster.PlainKind(e.Object) == "Workload":
 		if e.Old == nil || e.Old.GetGeneration() != e.Object.GetGeneration() {
 			q.cause()
 		}
 		return
 	case !isPod || old == nil:
 		return
-	case isTrue(pod, corev1.PodReady) && !isTrue(old, corev1.PodReady):
+	case cluster.IsTrue(pod, corev1.PodReady) && !cluster.IsTrue(old, corev1.PodReady):
 		q.cause()
 	}
-	if e.Actor == OperatorActor {
+	if e.Actor == cluster.OperatorActor {
 		q.follow(w, old, pod)
 	}
 }
 
 // countDone counts the writes that are done although nobody else does anything. What the operator itself does
 // is worth another status of the workload, and nothing else.
-func (q *retryJudge) countDone(w *World, e Event) {
-	if e.Actor != OperatorActor {
+func (q *retryJudge) countDone(w *World, e cluster.Event) {
+	if e.Actor != cluster.OperatorActor {
 		clear(q.writes)
 		return
 	}
-	if t := q.tries[refusedWrite{kind: "create " + plainKind(e.Object)}]; t != nil && e.Old == nil {
+	if t := q.tries[refusedWrite{kind: "create " + cluster.PlainKind(e.Object)}]; t != nil && e.Old == nil {
 		t.causes++ // where some are created, the others are worth a try
 	}
-	key := refusedWrite{kind: plainKind(e.Object), uid: e.Object.GetUID()}
+	key := refusedWrite{kind: cluster.PlainKind(e.Object), uid: e.Object.GetUID()}
 	if key.kind != "Workload" {
 		for other := range q.writes {
 			if other.kind == "Workload" {
@@ -174,8 +176,8 @@ func (q *retryJudge) countDone(w *World, e Event) {
 	}
 	t := tallyOf(q.writes, key)
 	t.purposes = len(q.others)
-	if most, tooMany := t.add(w.now); tooMany {
-		w.Violate("quiet under refusal: %s %s was written %d times in %s, at most %d", e.Kind, e.Object.GetName(), t.n, w.now.Sub(t.begun), most)
+	if most, tooMany := t.add(w.Now()); tooMany {
+		w.Violate("quiet under refusal: %s %s was written %d times in %s, at most %d", e.Kind, e.Object.GetName(), t.n, w.Now().Sub(t.begun), most)
 	}
 }
 
@@ -186,9 +188,9 @@ func (q *retryJudge) follow(w *World, old, pod *corev1.Pod) {
 		f = &flip{futile: map[string]int{}}
 		q.flips[pod.UID] = f
 	}
-	was, is := isTrue(old, contract.InPlaceUpdateReady), isTrue(pod, contract.InPlaceUpdateReady)
+	was, is := cluster.IsTrue(old, contract.InPlaceUpdateReady), cluster.IsTrue(pod, contract.InPlaceUpdateReady)
 	switch {
-	case !same(old.Spec, pod.Spec): // whatever happens to it now, it has not left for nothing
+	case !cluster.Same(old.Spec, pod.Spec): // whatever happens to it now, it has not left for nothing
 		*f = flip{futile: map[string]int{}}
 	case was && !is:
 		f.out, f.refused = true, ""
@@ -231,8 +233,8 @@ func (q *retryJudge) cause() {
 // refuses every write that would bring it back, or it has to be adopted first and cannot be, or has to be released.
 func (q *retryJudge) serve(w *World, known action.Refusals) {
 	for _, r := range q.refused {
-		if r.covers("patch status of Pod", w.now.Sub(w.begin)) {
-			q.statusRefused = w.now
+		if r.covers("patch status of Pod", w.Now().Sub(w.Begin())) {
+			q.statusRefused = w.Now()
 			return
 		}
 	}
@@ -242,15 +244,15 @@ func (q *retryJudge) serve(w *World, known action.Refusals) {
 	for _, pod := range w.Pods() {
 		stays := q.moved[pod.UID] && len(known[adoption].Targets)+len(known[claims].Targets) > 0
 		_, goes := known[release].Targets[string(pod.UID)]
-		if stays || goes || controllerOf(pod) == "" {
-			q.foreign[pod.UID] = w.now
+		if stays || goes || cluster.ControllerOf(pod) == "" {
+			q.foreign[pod.UID] = w.Now()
 		}
 		c, running := podstate.Condition(pod, contract.InPlaceUpdateReady), podstate.Condition(pod, corev1.ContainersReady)
-		if c == nil || c.Status != corev1.ConditionFalse || pod.DeletionTimestamp != nil || !isTrue(pod, corev1.ContainersReady) || q.outTooLong[pod.UID] {
+		if c == nil || c.Status != corev1.ConditionFalse || pod.DeletionTimestamp != nil || !cluster.IsTrue(pod, corev1.ContainersReady) || q.outTooLong[pod.UID] {
 			continue
 		}
 		since := slices.MaxFunc([]time.Time{c.LastTransitionTime.Time, running.LastTransitionTime.Time, q.statusRefused, q.foreign[pod.UID]}, time.Time.Compare)
-		if out := w.now.Sub(since); out > maxOutOfService && lifecycle.State(pod) != contract.LifecyclePreparingDelete {
+		if out := w.Now().Sub(since); out > maxOutOfService && lifecycle.State(pod) != contract.LifecyclePreparingDelete {
 			q.outTooLong[pod.UID] = true
 			w.Violate("quiet under refusal: pod %s is kept out of service for %s", pod.Name, out)
 		}
@@ -262,20 +264,20 @@ func (q *retryJudge) checkRecovery(o *Operator) {
 	if len(q.refused) == 0 {
 		return
 	}
-	all := o.refusals()
+	all := o.Refusals()
 	q.serve(o.world, all)
-	end := o.world.begin
+	end := o.world.Begin()
 	for _, r := range q.refused {
-		if at := o.world.begin.Add(r.Until); at.After(end) {
+		if at := o.world.Begin().Add(r.Until); at.After(end) {
 			end = at
 		}
 	}
-	if o.world.now.Before(end) {
+	if o.world.Now().Before(end) {
 		return
 	}
 	due := end.Add(recovery)
 	for purpose := range all {
-		if first := firstTurn(all, purpose); !q.others[purpose] && o.world.now.Before(due) && first.After(due) {
+		if first := firstTurn(all, purpose); !q.others[purpose] && o.world.Now().Before(due) && first.After(due) {
 			o.world.Violate("quiet under refusal: %v waits for %s after the refusals have ended", purpose, first.Sub(end))
 		}
 	}

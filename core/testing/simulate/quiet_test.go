@@ -12,6 +12,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 func TestQuietSeesWhatItIsFor(t *testing.T) {
@@ -25,7 +27,7 @@ func TestQuietSeesWhatItIsFor(t *testing.T) {
 		},
 		"ReplicaSet web was written 9 times": func(w *World, _ *retryJudge) {
 			for i := range retriesAtFirst + 1 {
-				require.NoError(t, Change(w, OperatorActor, "status", set, func(s *appsv1.ReplicaSet) { s.Status.Replicas = int32(i + 1) }))
+				require.NoError(t, cluster.Change(w, cluster.OperatorActor, "status", set, func(s *appsv1.ReplicaSet) { s.Status.Replicas = int32(i + 1) }))
 			}
 		},
 		"pod web-0 is kept out of service for 3m0s": func(w *World, q *retryJudge) {
@@ -35,15 +37,14 @@ func TestQuietSeesWhatItIsFor(t *testing.T) {
 			for kind, status := range map[corev1.PodConditionType]corev1.ConditionStatus{
 				contract.InPlaceUpdateReady: corev1.ConditionFalse, corev1.ContainersReady: corev1.ConditionTrue,
 			} {
-				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: w.stamp()})
+				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: w.Stamp()})
 			}
 			w.Add(pod)
-			w.now = w.now.Add(3 * time.Minute)
-			q.serve(w, nil)
+			w.Later(3*time.Minute, func() { q.serve(w, nil) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := New(Options{Calm: true}, set)
+			w := New(cluster.Options{Calm: true}, set)
 			disturb(w, watchRetries(w, refused))
 			require.Len(t, w.Violations(), 1)
 			assert.Contains(t, w.Violations()[0], name)
@@ -76,7 +77,7 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 		{updates: 1, refused: [2]string{status, status}, want: 0},
 		{updates: 2, refused: [2]string{status, status}, want: 0},
 	} {
-		w := New(Options{Calm: true}, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}})
+		w := New(cluster.Options{Calm: true}, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}})
 		q := watchRetries(w, []Refused{{Write: "patch status of Pod", Until: time.Hour}})
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "pod"},
@@ -84,7 +85,7 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 		}
 		w.Add(pod)
 		serves := func(status corev1.ConditionStatus) {
-			require.NoError(t, Change(w, OperatorActor, "status", pod, func(p *corev1.Pod) {
+			require.NoError(t, cluster.Change(w, cluster.OperatorActor, "status", pod, func(p *corev1.Pod) {
 				p.Status.Conditions = []corev1.PodCondition{{Type: contract.InPlaceUpdateReady, Status: status}}
 			}))
 		}
@@ -92,9 +93,9 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 		for turn := range 2 {
 			serves(corev1.ConditionFalse)
 			if turn < c.updates {
-				require.NoError(t, Change(w, OperatorActor, "", pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image += "." }))
+				require.NoError(t, cluster.Change(w, cluster.OperatorActor, "", pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image += "." }))
 			}
-			q.count(w, request{object: w.Latest(pod), kind: c.refused[turn]}, c.codes[turn])
+			q.count(w, operator.Request{Object: w.Latest(pod), Kind: c.refused[turn]}, c.codes[turn])
 			serves(corev1.ConditionTrue)
 		}
 		assert.Len(t, w.Violations(), c.want, "%+v", c)

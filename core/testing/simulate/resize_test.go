@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -45,7 +46,7 @@ func conditionOf(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodConditio
 
 // A node puts off all that a pod asks for where it cannot give a part of it, and starts containers with what they had.
 func TestNodesPutOffAllThatAPodAsksFor(t *testing.T) {
-	w := simulate.New(simulate.Options{Seed: 1})
+	w := simulate.New(cluster.Options{Seed: 1})
 	o := bare("web-1")
 	o.Spec.Containers = append(o.Spec.Containers, corev1.Container{Name: "side", Image: "side:v1"})
 	for i := range o.Spec.Containers {
@@ -89,8 +90,8 @@ func limitedPod(memory string) *corev1.Pod {
 func TestHigherLimitsOfContainersThatAreDownLeaveThePodAsItWas(t *testing.T) {
 	healed, lost := 0, 0
 	for seed := range uint64(40) {
-		images := map[string]simulate.Image{"app:v1": {Memory: resource.MustParse("100Mi"), Crashes: 1000}}
-		w := simulate.New(simulate.Options{Seed: seed, Images: images})
+		images := map[string]cluster.Image{"app:v1": {Memory: resource.MustParse("100Mi"), Crashes: 1000}}
+		w := simulate.New(cluster.Options{Seed: seed, Images: images})
 		create(t, w, limitedPod("64Mi"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1")
@@ -114,7 +115,7 @@ func TestHigherLimitsOfContainersThatAreDownLeaveThePodAsItWas(t *testing.T) {
 
 // A limit below what a container uses fails, and the container goes on as it is.
 func TestLowerLimitsThanWhatIsUsedFail(t *testing.T) {
-	w := simulate.New(simulate.Options{Seed: 1, Memory: resource.MustParse("100Mi")})
+	w := simulate.New(cluster.Options{Seed: 1, Memory: resource.MustParse("100Mi")})
 	create(t, w, limitedPod("256Mi"))
 	w.Advance(time.Minute)
 	limit := func(memory string) *corev1.Pod {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 // Resizes are worlds in which nodes put resizes off for ever, can never give them, or the server refuses them.
@@ -30,7 +32,7 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 	t.Helper()
 	start := all.Start
 	all.Count = 100
-	all.Start = func(t testing.TB, seed uint64) (*World, Planner) {
+	all.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
@@ -48,14 +50,14 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 		}
 		ask, deadline := asking(rng, r.Given), int32(rng.IntN(90)) //nolint:gosec // no more than 90
 		w.After(6*time.Minute, func() {
-			w.Tell(UserActor, "asks for the last time for cpu and waits %d s for it", deadline)
+			w.Tell(cluster.UserActor, "asks for the last time for cpu and waits %d s for it", deadline)
 			r.Last(w, deadline, ask)
 		})
 		return w, p
 	}
 	all.Faults = faultsOfOdd
 	judged := all.Start
-	all.Start = func(t testing.TB, seed uint64) (*World, Planner) {
+	all.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
 		t.Helper()
 		w, p := judged(t, seed)
 		if seed%2 == 0 {
@@ -70,21 +72,21 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 }
 
 // judgeNeedlessBreaks returns the judge that no pod leaves service for an update and comes back as it was.
-func judgeNeedlessBreaks() func(*World, Event) {
+func judgeNeedlessBreaks() func(*World, cluster.Event) {
 	left := map[types.UID]*corev1.Pod{}
-	return func(w *World, e Event) {
+	return func(w *World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
-		if !ok || e.Type != Modified {
+		if !ok || e.Type != cluster.Modified {
 			return
 		}
 		before := left[pod.UID]
 		switch out := isFalse(pod, contract.InPlaceUpdateReady); {
-		case out && before == nil && isTrue(pod, corev1.PodReady): // else a hook holds it out of service
+		case out && before == nil && cluster.IsTrue(pod, corev1.PodReady): // else a hook holds it out of service
 			left[pod.UID] = pod
 		case !out && before != nil:
 			delete(left, pod.UID)
 			sameRevision := pod.Labels[contract.RevisionLabel] == before.Labels[contract.RevisionLabel]
-			if sameRevision && same(before.Spec, pod.Spec) && same(runs(before), runs(pod)) {
+			if sameRevision && cluster.Same(before.Spec, pod.Spec) && cluster.Same(runs(before), runs(pod)) {
 				w.Violate("pod %s left service for its update and comes back as it was", pod.Name)
 			}
 		}
@@ -148,7 +150,7 @@ func (w *World) judgePutOff() {
 		}
 		long := func(t corev1.PodConditionType, status corev1.ConditionStatus) bool {
 			c := podstate.Condition(pod, t)
-			return c != nil && c.Status == status && w.now.Sub(c.LastTransitionTime.Time) > patienceForService
+			return c != nil && c.Status == status && w.Now().Sub(c.LastTransitionTime.Time) > patienceForService
 		}
 		if long(corev1.PodResizePending, corev1.ConditionTrue) && long(corev1.ContainersReady, corev1.ConditionTrue) &&
 			long(contract.InPlaceUpdateReady, corev1.ConditionFalse) {
@@ -171,10 +173,10 @@ func (s Starved) Check(t *testing.T, all Walk) {
 	t.Helper()
 	start := all.Start
 	all.Count = 100
-	all.Start = func(t testing.TB, seed uint64) (*World, Planner) {
+	all.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
-		w.options.Memory = resource.MustParse("100Mi")
+		w.Options.Memory = resource.MustParse("100Mi")
 		rng := rand.New(rand.NewPCG(seed, 8)) //nolint:gosec // a simulation needs no secrecy
 		for range 1 + rng.IntN(4) {
 			memory := []string{"64Mi", "80Mi", "128Mi", "256Mi"}[rng.IntN(4)]
@@ -182,7 +184,7 @@ func (s Starved) Check(t *testing.T, all Walk) {
 		}
 		memory := []string{"128Mi", "256Mi", "512Mi"}[rng.IntN(3)]
 		w.After(6*time.Minute, func() {
-			w.Tell(UserActor, "gives %s of memory", memory)
+			w.Tell(cluster.UserActor, "gives %s of memory", memory)
 			s.Last(w, memory)
 		})
 		return w, p

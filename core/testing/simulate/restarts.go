@@ -33,12 +33,12 @@ func newRestarts(w *World) restarts {
 }
 
 // count requires that one change of the annotation stops a container once.
-func (r *restarts) count(pod *corev1.Pod, c *containerRuntime) {
-	key := podContainer{pod.UID, c.name}
+func (r *restarts) count(pod *corev1.Pod, container, id string) {
+	key := podContainer{pod.UID, container}
 	if before, twice := r.done[key]; twice {
-		r.world.Violate("container %s of pod %s is restarted as %s and as %s for one change of the template", c.name, pod.Name, before, c.id)
+		r.world.Violate("container %s of pod %s is restarted as %s and as %s for one change of the template", container, pod.Name, before, id)
 	}
-	r.done[key] = c.id
+	r.done[key] = id
 }
 
 // watch requires of a write of the operator that takes a pod back into service that the containers which the annotation
@@ -114,7 +114,7 @@ func (r *restarts) notRestarted(pod *corev1.Pod) []string {
 func (r *restarts) left() []string {
 	var all []string
 	for _, pod := range r.world.Pods() {
-		if !podstate.Of(pod, r.world.now, 0).Active {
+		if !podstate.Of(pod, r.world.Now(), 0).Active {
 			continue
 		}
 		for _, name := range r.notRestarted(pod) {

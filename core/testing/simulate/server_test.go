@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -28,7 +30,7 @@ func bare(name string) *corev1.Pod {
 
 func create(t *testing.T, w *simulate.World, o action.Object) action.Object {
 	t.Helper()
-	made, err := w.Create(simulate.OperatorActor, o)
+	made, err := w.Create(cluster.OperatorActor, o)
 	require.NoError(t, err)
 	return made
 }
@@ -63,11 +65,11 @@ func TestPatchesFollowTheRulesOfTheSubresource(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := simulate.New(simulate.Options{})
+			w := simulate.New(cluster.Options{})
 			o := bare("web-1")
 			o.Spec.Containers[0].Resources.Requests = oneCPU()
 			pod := create(t, w, o)
-			n, err := w.Patch(simulate.OperatorActor, pod, tt.patch)
+			n, err := w.Patch(cluster.OperatorActor, pod, tt.patch)
 			if tt.refused != nil {
 				require.Error(t, err)
 				assert.True(t, tt.refused(err), "%v", err)
@@ -83,13 +85,13 @@ func TestPatchesFollowTheRulesOfTheSubresource(t *testing.T) {
 }
 
 func TestPatchMergesInTheWayOfTheServer(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	o := bare("web-1")
 	o.Finalizers = []string{"a.com/a"}
 	o.Annotations = map[string]string{"old": "x"}
 	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "u"}}
 	pod := create(t, w, o)
-	n, err := w.Patch(simulate.OperatorActor, pod, action.Patch{Body: body{"metadata": body{
+	n, err := w.Patch(cluster.OperatorActor, pod, action.Patch{Body: body{"metadata": body{
 		"finalizers":      []any{"b.com/b"},
 		"annotations":     body{"old": nil, "new": "y"},
 		"ownerReferences": []any{body{"$patch": "delete", "uid": "u"}},
@@ -103,79 +105,79 @@ func TestPatchMergesInTheWayOfTheServer(t *testing.T) {
 }
 
 func TestMisspeltPatchesAreRefused(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	pod := create(t, w, bare("web-1"))
 	for _, b := range []body{
 		{"metadata": body{"label": body{"a": "b"}}},
 		{"spce": body{}},
 		{"spec": body{"containers": []any{body{"name": "main", "imagee": "x"}}}},
 	} {
-		_, err := w.Patch(simulate.OperatorActor, pod, action.Patch{Body: b})
+		_, err := w.Patch(cluster.OperatorActor, pod, action.Patch{Body: b})
 		assert.True(t, apierrors.IsBadRequest(err), "%v: %v", b, err)
 	}
 }
 
 func TestPreconditionsAreKept(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	pod := create(t, w, bare("web-1"))
 	relabel := action.Patch{Body: body{"metadata": body{"labels": body{"a": "b"}}}}
-	n, err := w.Patch(simulate.OperatorActor, pod, relabel)
+	n, err := w.Patch(cluster.OperatorActor, pod, relabel)
 	require.NoError(t, err)
 
-	_, err = w.Patch(simulate.OperatorActor, pod, relabel)
+	_, err = w.Patch(cluster.OperatorActor, pod, relabel)
 	assert.True(t, apierrors.IsConflict(err), "the version is old: %v", err)
-	assert.True(t, apierrors.IsConflict(w.Delete(simulate.OperatorActor, pod)), "the version is old")
+	assert.True(t, apierrors.IsConflict(w.Delete(cluster.OperatorActor, pod)), "the version is old")
 	other := bare("web-1")
 	other.UID = "other"
-	assert.True(t, apierrors.IsConflict(w.Delete(simulate.OperatorActor, other)), "the UID is another")
-	_, err = w.Create(simulate.OperatorActor, bare("web-1"))
+	assert.True(t, apierrors.IsConflict(w.Delete(cluster.OperatorActor, other)), "the UID is another")
+	_, err = w.Create(cluster.OperatorActor, bare("web-1"))
 	assert.True(t, apierrors.IsAlreadyExists(err), "%v", err)
-	assert.True(t, apierrors.IsNotFound(w.Delete(simulate.OperatorActor, bare("web-2"))))
+	assert.True(t, apierrors.IsNotFound(w.Delete(cluster.OperatorActor, bare("web-2"))))
 
-	same, err := w.Patch(simulate.OperatorActor, n, relabel)
+	same, err := w.Patch(cluster.OperatorActor, n, relabel)
 	require.NoError(t, err)
 	assert.Equal(t, n.GetResourceVersion(), same.GetResourceVersion(), "a write that changes nothing makes no version")
-	assert.Equal(t, 1, w.NoOps(simulate.OperatorActor))
+	assert.Equal(t, 1, w.NoOps(cluster.OperatorActor))
 }
 
 func TestAnyVersionStillMeansTheSameObject(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	pod := create(t, w, bare("web-1"))
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", bare("web-1"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", bare("web-1"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
 	relabel := action.Patch{AnyVersion: true, Body: body{"metadata": body{"labels": body{"a": "b"}}}}
-	n, err := w.Patch(simulate.OperatorActor, pod, relabel)
+	n, err := w.Patch(cluster.OperatorActor, pod, relabel)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"app": "web", "x": "y", "a": "b"}, n.GetLabels())
 
-	require.NoError(t, w.Delete(simulate.UserActor, n))
+	require.NoError(t, w.Delete(cluster.UserActor, n))
 	create(t, w, bare("web-1"))
-	_, err = w.Patch(simulate.OperatorActor, pod, relabel)
+	_, err = w.Patch(cluster.OperatorActor, pod, relabel)
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
 }
 
 func TestDeletionTakesItsCourse(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true})
+	w := simulate.New(cluster.Options{Calm: true})
 	pod := create(t, w, bare("web-1"))
-	require.NoError(t, w.Delete(simulate.UserActor, pod))
+	require.NoError(t, w.Delete(cluster.UserActor, pod))
 	assert.Nil(t, w.Latest(pod), "a pod without a node goes at once")
 
 	o := bare("web-2")
 	o.Finalizers = []string{"x.com/y"}
 	pod = create(t, w, o)
 	w.Advance(10 * time.Second)
-	require.NoError(t, w.Delete(simulate.UserActor, bare("web-2")))
+	require.NoError(t, w.Delete(cluster.UserActor, bare("web-2")))
 	w.Advance(time.Minute)
 	pod = w.Latest(pod)
 	require.NotNil(t, pod, "the finalizer holds it")
 	require.NotNil(t, pod.GetDeletionTimestamp())
-	err := simulate.Change(w, simulate.UserActor, "", pod.(*corev1.Pod), func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, "z.com/z") })
+	err := cluster.Change(w, cluster.UserActor, "", pod.(*corev1.Pod), func(p *corev1.Pod) { p.Finalizers = append(p.Finalizers, "z.com/z") })
 	assert.True(t, apierrors.IsInvalid(err), "no new finalizers while it goes: %v", err)
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", pod.(*corev1.Pod), func(p *corev1.Pod) { p.Finalizers = nil }))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", pod.(*corev1.Pod), func(p *corev1.Pod) { p.Finalizers = nil }))
 	assert.Nil(t, w.Latest(pod))
 }
 
 func TestClaimStaysWhileAPodUsesIt(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true})
+	w := simulate.New(cluster.Options{Calm: true})
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}}
 	o := bare("web-1")
 	o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -189,16 +191,16 @@ func TestClaimStaysWhileAPodUsesIt(t *testing.T) {
 	assert.NotEmpty(t, w.Pods()[0].Spec.NodeName)
 	assert.Equal(t, corev1.ClaimBound, w.Latest(claim).(*corev1.PersistentVolumeClaim).Status.Phase)
 
-	require.NoError(t, w.Delete(simulate.UserActor, claim))
+	require.NoError(t, w.Delete(cluster.UserActor, claim))
 	w.Advance(time.Minute)
 	require.NotNil(t, w.Latest(claim))
-	require.NoError(t, w.Delete(simulate.UserActor, bare("web-1")))
+	require.NoError(t, w.Delete(cluster.UserActor, bare("web-1")))
 	w.Advance(time.Minute)
 	assert.Nil(t, w.Latest(claim))
 }
 
 func TestOwnerlessObjectsAreCollected(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true}, newSet(1, "app:v1"))
+	w := simulate.New(cluster.Options{Calm: true}, newSet(1, "app:v1"))
 	ref := func(name string, uid types.UID) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: uid}
 	}
@@ -216,31 +218,31 @@ func TestOwnerlessObjectsAreCollected(t *testing.T) {
 }
 
 func TestRevisionsKeepTheirData(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	r := create(t, w, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: namespace}, Revision: 1,
 		Data: runtime.RawExtension{Raw: []byte(`{"spec":{"z":1,"a":2}}`)},
 	})
-	n, err := w.Patch(simulate.OperatorActor, r, action.Patch{Body: body{"revision": 5}})
+	n, err := w.Patch(cluster.OperatorActor, r, action.Patch{Body: body{"revision": 5}})
 	require.NoError(t, err)
 	assert.EqualValues(t, 5, n.(*appsv1.ControllerRevision).Revision)
 	assert.JSONEq(t, `{"spec":{"z":1,"a":2}}`, string(n.(*appsv1.ControllerRevision).Data.Raw))
-	_, err = w.Patch(simulate.OperatorActor, n, action.Patch{Body: body{"data": body{"spec": nil}}})
+	_, err = w.Patch(cluster.OperatorActor, n, action.Patch{Body: body{"data": body{"spec": nil}}})
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
 }
 
 func TestViewsShowThePast(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	first := create(t, w, bare("first"))
 	second := create(t, w, bare("second"))
-	_, err := w.Patch(simulate.OperatorActor, first, action.Patch{Body: body{"metadata": body{"labels": body{"app": "x"}}}})
+	_, err := w.Patch(cluster.OperatorActor, first, action.Patch{Body: body{"metadata": body{"labels": body{"app": "x"}}}})
 	require.NoError(t, err)
-	require.NoError(t, w.Delete(simulate.OperatorActor, second))
+	require.NoError(t, w.Delete(cluster.OperatorActor, second))
 	create(t, w, bare("third"))
 
 	show := func(lag int) map[string]string {
 		shown := map[string]string{}
-		for _, pod := range simulate.List[*corev1.Pod](w.View(func(string) int { return lag })) {
+		for _, pod := range cluster.List[*corev1.Pod](w.View(func(string) int { return lag })) {
 			shown[pod.Name] = pod.Labels["app"]
 		}
 		return shown
@@ -256,9 +258,9 @@ func TestViewsShowThePast(t *testing.T) {
 // However often the world moves on while the operator writes, no request takes longer than one may: what was planned
 // before it is not much older.
 func TestRequestsEndInTime(t *testing.T) {
-	w := simulate.New(simulate.Options{})
+	w := simulate.New(cluster.Options{})
 	w.After(time.Hour, func() {})
-	create := simulate.PlannerFunc(func(*simulate.View, time.Time, uint64) ([]action.Step, time.Duration) {
+	create := operator.PlannerFunc(func(*operator.View, time.Time, uint64) ([]action.Step, time.Duration) {
 		return []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("a")}}}}, 0
 	})
 	begin := w.Now()

@@ -50,9 +50,9 @@ func (c cuts) with(names ...string) cuts {
 // apply removes the cuts from a world that has not started yet, and from its faults.
 func (c cuts) apply(w *World, f *Faults) {
 	w.without = c
-	w.options.Calm = w.options.Calm || c["Random"]
+	w.Options.Calm = w.Options.Calm || c["Random"]
 	if c["Flaps"] {
-		w.options.Flaps = 0
+		w.Options.Flaps = 0
 	}
 	fields := reflect.ValueOf(f).Elem()
 	for _, name := range kindsOfFaults() {
@@ -78,7 +78,7 @@ func kindsOfFaults() []string {
 func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World, cuts, error) {
 	t.Helper()
 	best, how, out := w, err, leftOut()
-	passes, longest := w.passes, len(w.story)*3/2 // without some parts a world may be slower
+	passes, longest := w.passes, w.Lines()*3/2 // without some parts a world may be slower
 	try := func(names ...string) {
 		if len(names) == 0 || passes > shortenLimit {
 			return
@@ -86,7 +86,7 @@ func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World
 		shorter := out.with(names...)
 		played, failure := walk.play(t, seed, shorter)
 		passes += played.passes
-		if failure != nil && kindOfFailure(failure) == kindOfFailure(err) && len(played.story) <= longest {
+		if failure != nil && kindOfFailure(failure) == kindOfFailure(err) && played.Lines() <= longest {
 			best, how, out = played, failure, shorter
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -22,13 +24,13 @@ func TestFailuresAreToldAsShortAsPossible(t *testing.T) {
 			}}
 			return f
 		},
-		Start: func(_ testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
-			w := newWorld(simulate.Options{Seed: seed, Flaps: 0.1}, 3)
+		Start: func(_ testing.TB, seed uint64) (*simulate.World, operator.Planner) {
+			w := newWorld(cluster.Options{Seed: seed, Flaps: 0.1}, 3)
 			told := 0
 			for i, image := range []string{"app:2", "app:3", "app:4", "app:5"} {
 				w.EditAfter(time.Duration(10*i+10)*time.Second, func() {
 					told++
-					w.Tell(simulate.UserActor, "wants %s", image)
+					w.Tell(cluster.UserActor, "wants %s", image)
 					wants(w, image)
 					if image == "app:4" {
 						w.Violate("nobody may want app:4: edit %d", told)

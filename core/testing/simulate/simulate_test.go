@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -26,7 +28,7 @@ func allUpdated(t testing.TB, w *simulate.World) {
 }
 
 func TestStoryOfARolloutIsGolden(t *testing.T) {
-	w := newWorld(simulate.Options{Calm: true, Seed: 1}, 3)
+	w := newWorld(cluster.Options{Calm: true, Seed: 1}, 3)
 	simulate.Settle(t, w, &miniSet{}, 100)
 	wants(w, "app:v2")
 	simulate.Settle(t, w, &miniSet{}, 200)
@@ -39,7 +41,7 @@ func TestStoryOfARolloutIsGolden(t *testing.T) {
 func TestPassesComeWhenThePlannerWantsToWake(t *testing.T) {
 	set := newSet(3, "app:v1")
 	set.Spec.MinReadySeconds = 600
-	w := simulate.New(simulate.Options{Seed: 1}, set)
+	w := simulate.New(cluster.Options{Seed: 1}, set)
 	simulate.Settle(t, w, &miniSet{}, 500)
 	assert.Len(t, w.View(nil).Available("set", 600), 3)
 	wants(w, "app:v2")
@@ -52,12 +54,12 @@ func TestPassesComeWhenThePlannerWantsToWake(t *testing.T) {
 
 func scalesTo(t *testing.T, w *simulate.World, replicas int32) {
 	t.Helper()
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) { s.Spec.Replicas = &replicas }))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) { s.Spec.Replicas = &replicas }))
 }
 
 func TestSameSeedTellsTheSameStory(t *testing.T) {
 	play := func() string {
-		w := newWorld(simulate.Options{Seed: 7, Flaps: 0.3}, 4)
+		w := newWorld(cluster.Options{Seed: 7, Flaps: 0.3}, 4)
 		w.After(20*time.Second, func() { wants(w, "app:v2") })
 		simulate.SettleUnder(t, w, &miniSet{}, simulate.AllFaults(7), 2000)
 		return w.Story()
@@ -68,8 +70,8 @@ func TestSameSeedTellsTheSameStory(t *testing.T) {
 
 func TestCrashAfterAnyWriteEndsTheSame(t *testing.T) {
 	for _, calm := range []bool{true, false} {
-		simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
-			w := newWorld(simulate.Options{Calm: calm, Seed: 3}, 4)
+		simulate.CrashSweep(t, func() (*simulate.World, operator.Planner) {
+			w := newWorld(cluster.Options{Calm: calm, Seed: 3}, 4)
 			w.After(time.Minute, func() { wants(w, "app:v2") })
 			return w, &miniSet{}
 		}, func(w *simulate.World) { allUpdated(t, w) })
@@ -77,16 +79,16 @@ func TestCrashAfterAnyWriteEndsTheSame(t *testing.T) {
 }
 
 func TestRolloutsSettleUnderFaults(t *testing.T) {
-	simulate.Explore(t, 200, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
-		w := newWorld(simulate.Options{Seed: seed, Flaps: 0.1}, 5)
+	simulate.Explore(t, 200, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
+		w := newWorld(cluster.Options{Seed: seed, Flaps: 0.1}, 5)
 		w.After(time.Duration(seed%30)*time.Second, func() { wants(w, "app:v2") })
 		return w, &miniSet{}, simulate.AllFaults(seed)
 	}, allUpdated)
 }
 
 func TestRolloutsSettleAmongForeignActors(t *testing.T) {
-	simulate.Explore(t, 100, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
-		w := newWorld(simulate.Options{Seed: seed}, 5)
+	simulate.Explore(t, 100, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
+		w := newWorld(cluster.Options{Seed: seed}, 5)
 		w.After(10*time.Second, func() { wants(w, "app:v2") })
 		f := simulate.AllFaults(seed)
 		f.Foreign = 0.2
@@ -96,11 +98,11 @@ func TestRolloutsSettleAmongForeignActors(t *testing.T) {
 }
 
 func TestBadImageIsLeftBehindByAGoodOne(t *testing.T) {
-	for name, bad := range map[string]simulate.Image{
+	for name, bad := range map[string]cluster.Image{
 		"crash loop": {CrashLoop: true}, "pull error": {PullError: true}, "never ready": {NeverReady: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(simulate.Options{Seed: 5, Images: map[string]simulate.Image{"app:bad": bad}}, 3)
+			w := newWorld(cluster.Options{Seed: 5, Images: map[string]cluster.Image{"app:bad": bad}}, 3)
 			simulate.Settle(t, w, &miniSet{}, 500)
 			wants(w, "app:bad")
 			simulate.Settle(t, w, &miniSet{}, 500)
@@ -131,7 +133,7 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			caught := ""
 			for seed := uint64(1); seed <= 50 && caught == ""; seed++ {
-				w := newWorld(simulate.Options{Seed: seed}, 4)
+				w := newWorld(cluster.Options{Seed: seed}, 4)
 				w.After(20*time.Second, func() { wants(w, "app:v2") })
 				faults := simulate.Faults{Seed: seed}
 				if tt.faults != nil {
@@ -163,33 +165,33 @@ func deletesPods(seed uint64) simulate.Faults {
 }
 
 func TestDeletingTheOwnerEndsThePods(t *testing.T) {
-	w := newWorld(simulate.Options{Seed: 2}, 3)
+	w := newWorld(cluster.Options{Seed: 2}, 3)
 	simulate.Settle(t, w, &miniSet{}, 500)
-	require.NoError(t, w.Delete(simulate.UserActor, newSet(0, "")))
+	require.NoError(t, w.Delete(cluster.UserActor, newSet(0, "")))
 	simulate.Settle(t, w, &miniSet{}, 500)
 	assert.Empty(t, w.Pods())
 }
 
 func TestPlannersThatChangeWhatTheyReadAreFoundOut(t *testing.T) {
-	w := simulate.New(simulate.Options{DetectMutation: true}, newSet(1, "app:v1"))
-	guilty := simulate.PlannerFunc(func(v *simulate.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
-		simulate.Get[*appsv1.ReplicaSet](v, namespace, setName).Spec.MinReadySeconds = 5
+	w := simulate.New(cluster.Options{DetectMutation: true}, newSet(1, "app:v1"))
+	guilty := operator.PlannerFunc(func(v *operator.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
+		cluster.Get[*appsv1.ReplicaSet](v.View, namespace, setName).Spec.MinReadySeconds = 5
 		return nil, 0
 	})
 	err := simulate.NewOperator(w, guilty, simulate.Faults{}).Settle(10)
 	require.ErrorContains(t, err, "may only read")
 
-	w = simulate.New(simulate.Options{DetectMutation: true}, newSet(3, "app:v1"))
+	w = simulate.New(cluster.Options{DetectMutation: true}, newSet(3, "app:v1"))
 	simulate.Settle(t, w, &miniSet{}, 500)
 }
 
 // Planners see of a pod what a cache shows, and those that change it are found out, too.
 func TestPlannersSeeWhatACacheShows(t *testing.T) {
-	w := simulate.New(simulate.Options{DetectMutation: true}, newSet(1, "app:v1"))
+	w := simulate.New(cluster.Options{DetectMutation: true}, newSet(1, "app:v1"))
 	simulate.Settle(t, w, &miniSet{}, 500)
 	require.NotEmpty(t, w.Pods()[0].Status.PodIP)
-	guilty := simulate.PlannerFunc(func(v *simulate.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
-		pod := simulate.List[*corev1.Pod](v)[0]
+	guilty := operator.PlannerFunc(func(v *operator.View, _ time.Time, _ uint64) ([]action.Step, time.Duration) {
+		pod := cluster.List[*corev1.Pod](v.View)[0]
 		assert.Empty(t, pod.Status.PodIP)
 		assert.NotEmpty(t, pod.Status.ContainerStatuses)
 		pod.Spec.NodeName = "elsewhere"
@@ -200,8 +202,8 @@ func TestPlannersSeeWhatACacheShows(t *testing.T) {
 }
 
 func TestAdmissionBlocksOneWriteAndNotTheOthers(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true, Admission: func(_ *simulate.World, e simulate.Event) error {
-		if e.Type == simulate.Modified && e.Object.GetName() == "web-1" {
+	w := simulate.New(cluster.Options{Calm: true, Admission: func(_ *cluster.World, e cluster.Event) error {
+		if e.Type == cluster.Modified && e.Object.GetName() == "web-1" {
 			return errors.New("a budget forbids it")
 		}
 		return nil
@@ -213,15 +215,15 @@ func TestAdmissionBlocksOneWriteAndNotTheOthers(t *testing.T) {
 		})
 	}
 	out := simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step})
-	assert.Equal(t, simulate.Outcome{Done: 1, Blocked: 1}, out)
+	assert.Equal(t, operator.Outcome{Done: 1, Blocked: 1}, out)
 	assert.Equal(t, "b", latest(w, "web-2").Labels["a"])
 	assert.NotContains(t, latest(w, "web-1").Labels, "a")
 }
 
 func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true})
+	w := simulate.New(cluster.Options{Calm: true})
 	stale, theirs := create(t, w, owned("stale")), create(t, w, bare("theirs"))
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", bare("stale"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", bare("stale"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
 	label := func(o action.Object) action.Action {
 		return action.Action{Verb: action.PatchMetadata, Object: o, Independent: true, Patches: []action.Patch{{Body: body{"metadata": body{"labels": body{"a": "b"}}}}}}
 	}
@@ -234,34 +236,34 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 	}
 	tests := map[string]struct {
 		steps []action.Step
-		want  simulate.Outcome
+		want  operator.Outcome
 	}{
 		"a stale pod is its own affair": {
 			steps: []action.Step{{Actions: []action.Action{label(stale), makes("a1")}}, {Actions: []action.Action{makes("a2")}}},
-			want:  simulate.Outcome{Stale: 1, Done: 2},
+			want:  operator.Outcome{Stale: 1, Done: 2},
 		},
 		"what exists already ends the plan after its step": {
 			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: owned("stale"), Independent: true}, makes("b1")}}, {Actions: []action.Action{makes("b2")}}},
-			want:  simulate.Outcome{Stale: 1, Done: 1},
+			want:  operator.Outcome{Stale: 1, Done: 1},
 		},
 		"a name that somebody else has is its own affair, even in a slow start": {
 			steps: []action.Step{
 				{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned(theirs.GetName()), Independent: true}, makes("f1")}},
 				{Actions: []action.Action{makes("f2")}},
 			},
-			want: simulate.Outcome{Blocked: 1, Done: 2},
+			want: operator.Outcome{Blocked: 1, Done: 2},
 		},
 		"a slow start stops at once": {
 			steps: []action.Step{{SlowStart: true, Actions: []action.Action{{Verb: action.Create, Object: owned("stale"), Independent: true}, makes("c1")}}},
-			want:  simulate.Outcome{Stale: 1},
+			want:  operator.Outcome{Stale: 1},
 		},
 		"what time has overtaken is its own affair": {
 			steps: []action.Step{{Actions: []action.Action{overdue(makes("e1")), makes("e2")}}, {Actions: []action.Action{makes("e3")}}},
-			want:  simulate.Outcome{Stale: 1, Done: 2},
+			want:  operator.Outcome{Stale: 1, Done: 2},
 		},
 		"what must exist first may exist": {
 			steps: []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("d1"), Prerequisites: []action.Object{bare("stale")}}}}},
-			want:  simulate.Outcome{Done: 1},
+			want:  operator.Outcome{Done: 1},
 		},
 		"a dead owner adopts nothing": {
 			steps: []action.Step{{Actions: []action.Action{{
@@ -269,7 +271,7 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 					body{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": setName, "uid": "gone", "controller": true},
 				}}}}},
 			}}}},
-			want: simulate.Outcome{Stale: 1},
+			want: operator.Outcome{Stale: 1},
 		},
 	}
 	for name, tt := range tests {
@@ -281,22 +283,22 @@ func TestStepsEndAsPackageExecuteEndsThem(t *testing.T) {
 
 // What is refused to all is tried no more often than package execute would.
 func TestRefusalsInARowEndAStep(t *testing.T) {
-	w := simulate.New(simulate.Options{Calm: true, Admission: func(*simulate.World, simulate.Event) error { return errors.New("quota") }})
+	w := simulate.New(cluster.Options{Calm: true, Admission: func(*cluster.World, cluster.Event) error { return errors.New("quota") }})
 	var step action.Step
 	for i := range 100 {
 		step.Actions = append(step.Actions, action.Action{Verb: action.Create, Object: bare(fmt.Sprint("web-", i))})
 	}
 	step.SlowStart = true
-	assert.Equal(t, simulate.Outcome{Blocked: 1}, simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step}))
+	assert.Equal(t, operator.Outcome{Blocked: 1}, simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step}))
 	step.SlowStart = false
-	assert.Equal(t, simulate.Outcome{Blocked: 6}, simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step}), "four at first, and two more until three are refused")
+	assert.Equal(t, operator.Outcome{Blocked: 6}, simulate.NewOperator(w, nil, simulate.Faults{}).Run([]action.Step{step}), "four at first, and two more until three are refused")
 }
 
 // A crash finds several actions half done, and not only the last one that was begun.
 func TestActionsOfAStepAreUnderWayTogether(t *testing.T) {
 	halfDone := map[int]bool{}
 	for seed := range uint64(50) {
-		w := simulate.New(simulate.Options{Seed: seed})
+		w := simulate.New(cluster.Options{Seed: seed})
 		var step action.Step
 		for _, name := range []string{"web-1", "web-2", "web-3"} {
 			c := action.NewPodChange(create(t, w, bare(name)).(*corev1.Pod), metav1.NewTime(w.Now()))
@@ -320,9 +322,9 @@ func TestActionsOfAStepAreUnderWayTogether(t *testing.T) {
 
 func BenchmarkRolloutOfTenPods(b *testing.B) {
 	for b.Loop() {
-		w := simulate.New(simulate.Options{Seed: 1}, newSet(10, "app:v1"))
+		w := simulate.New(cluster.Options{Seed: 1}, newSet(10, "app:v1"))
 		simulate.Settle(b, w, &miniSet{}, 1000)
-		if err := simulate.Change(w, simulate.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) {
+		if err := cluster.Change(w, cluster.UserActor, "", newSet(0, ""), func(s *appsv1.ReplicaSet) {
 			s.Spec.Template.Spec.Containers[0].Image = "app:v2"
 		}); err != nil {
 			b.Fatal(err)

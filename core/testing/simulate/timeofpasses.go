@@ -18,8 +18,8 @@ type timeOfPasses struct {
 // newTimeOfPasses has passes do all of their plans in a calm world and in a third of the others, and a single action in
 // another third.
 func newTimeOfPasses(w *World, f Faults) timeOfPasses {
-	t := timeOfPasses{rng: rand.New(rand.NewPCG(f.Seed+1, w.options.Seed<<8+w.operators))} //nolint:gosec // a simulation needs no secrecy
-	if !w.options.Calm && !w.without[shortOfTime] {
+	t := timeOfPasses{rng: rand.New(rand.NewPCG(f.Seed+1, w.Options.Seed<<8+w.operators))} //nolint:gosec // a simulation needs no secrecy
+	if !w.Options.Calm && !w.without[shortOfTime] {
 		t.most = []int{0, 1, mostInTime}[t.rng.IntN(3)]
 	}
 	return t

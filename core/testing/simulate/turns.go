@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
@@ -17,20 +19,20 @@ const turns = 40
 // CheckTurns plays n worlds in which image app:crash crashes repeatedly. start makes a workload with that image. Its
 // status reports "CrashLoopBackOff" for a pod in a crash loop. CheckTurns requires that the status is not written again
 // once each pod has crashed twice, however often containers restart after that.
-func CheckTurns(t *testing.T, n int, start func(t testing.TB, o Options) (*World, Planner)) {
+func CheckTurns(t *testing.T, n int, start func(t testing.TB, o cluster.Options) (*World, operator.Planner)) {
 	t.Helper()
 	seeds.Each(t, n, func(t *testing.T, seed uint64) {
 		t.Helper()
-		w, p := start(t, Options{Seed: seed, Images: map[string]Image{"app:crash": {CrashLoop: true, Crashes: turns}}})
+		w, p := start(t, cluster.Options{Seed: seed, Images: map[string]cluster.Image{"app:crash": {CrashLoop: true, Crashes: turns}}})
 		restarts := map[string]int32{}
-		w.OnEvent(func(w *World, e Event) {
+		w.OnEvent(func(w *World, e cluster.Event) {
 			pod, isPod := e.Object.(*corev1.Pod)
 			switch {
 			case isPod && len(pod.Status.ContainerStatuses) > 0:
 				restarts[pod.Name] = pod.Status.ContainerStatuses[0].RestartCount
 			case isPod:
 				restarts[pod.Name] = 0
-			case e.Actor == OperatorActor && e.Subresource == "status" && least(restarts) >= 2:
+			case e.Actor == cluster.OperatorActor && e.Subresource == "status" && least(restarts) >= 2:
 				w.Violate("the status is written after %d crashes of each pod", least(restarts))
 			}
 		})

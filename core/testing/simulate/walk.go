@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
@@ -21,7 +22,7 @@ type Walk struct {
 	// Count is how many worlds there are.
 	Count int
 	// Start returns a new world in which nothing has happened yet.
-	Start func(t testing.TB, seed uint64) (*World, Planner)
+	Start func(t testing.TB, seed uint64) (*World, operator.Planner)
 	// Faults are the faults that an operator meets. Numbers between 0 and 1 are probabilities; the zero value has no
 	// faults.
 	Faults func(seed uint64) Faults
@@ -60,7 +61,7 @@ func (walk Walk) Play(t testing.TB, seed uint64) {
 	}
 	shortest, left, how := walk.shorten(t, seed, w, err)
 	require.NoError(t, err, "-walk=%d, spec %s, the shortest story%s, %d of %d lines, ends with: %v\n%s",
-		seed, walk.Describe(shortest), left, len(shortest.story), len(w.story), how, shortest.Story())
+		seed, walk.Describe(shortest), left, shortest.Lines(), w.Lines(), how, shortest.Story())
 }
 
 // play plays the world of the seed without what is left out.

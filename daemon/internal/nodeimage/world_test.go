@@ -21,6 +21,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/informers"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -33,16 +36,16 @@ type keeper struct {
 	t      testing.TB
 	life   *life
 	passes *passes // nil before the operator plans
-	cache  *simulate.Cache
-	view   *simulate.View
+	cache  *informers.Cache
+	view   *operator.View
 	pass   base.Pass
 }
 
-// Restart implements simulate.Restarter.
+// Restart implements operator.Restarter.
 func (k *keeper) Restart() { k.passes = nil }
 
 func (k *keeper) start() {
-	k.cache = k.life.w.Cache(cache.Options{
+	k.cache = informers.New(k.life.w.Cluster(), cache.Options{
 		DefaultTransform: fastclient.Trim, ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
 	})
 	s := server{life: k.life}
@@ -52,15 +55,15 @@ func (k *keeper) start() {
 	})
 }
 
-// Plan implements simulate.Planner.
-func (k *keeper) Plan(v *simulate.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
+// Plan implements operator.Planner.
+func (k *keeper) Plan(v *operator.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
 	if k.passes == nil {
 		k.start()
 	}
 	if k.view = v; !now.Before(k.life.served) {
 		k.passes.jobs.cached.Store(&jobCache{cache: cachedJobs{cache: k.cache}, version: jobVersion})
 	}
-	k.cache.Show(v)
+	k.cache.Show(v.View)
 	var err error
 	k.pass, err = k.passes.Look(ctrl.LoggerInto(k.t.Context(), logr.Discard()), types.NamespacedName{Name: "n1"})
 	if err != nil {
@@ -72,7 +75,7 @@ func (k *keeper) Plan(v *simulate.View, now time.Time, _ uint64) ([]action.Step,
 	return k.pass.Plan.Steps, k.pass.Plan.RequeueAfter
 }
 
-// Report implements simulate.Reporter.
+// Report implements operator.Reporter.
 func (k *keeper) Report(done action.Failures) []action.Step {
 	if k.pass.Status == nil {
 		return nil
@@ -89,7 +92,7 @@ func (k *keeper) Report(done action.Failures) []action.Step {
 	}}}}
 }
 
-// Notices implements simulate.Noticer. It comes after the status.
+// Notices implements operator.Noticer. It comes after the status.
 func (k *keeper) Notices(statusWritten bool) []action.Notice {
 	if k.pass.After != nil {
 		k.pass.After(k.t.Context(), statusWritten)
@@ -101,7 +104,7 @@ func (k *keeper) Notices(statusWritten bool) []action.Notice {
 // wants nothing more is judged by the walk.
 func unarrived(w *simulate.World) (problems []string) {
 	v := w.View(nil)
-	n, image := simulate.Get[*corev1.Node](v, "", "n1"), simulate.Get[*v1beta1.NodeImage](v, "", "n1")
+	n, image := cluster.Get[*corev1.Node](v, "", "n1"), cluster.Get[*v1beta1.NodeImage](v, "", "n1")
 	if n == nil || image == nil {
 		if n != nil || image != nil {
 			problems = append(problems, fmt.Sprintf("node %v, NodeImage %v", n != nil, image != nil))
@@ -146,7 +149,7 @@ func walk(t *testing.T, count int, faults func(uint64) simulate.Faults) {
 	simulate.Walk{
 		Count: count, Start: startLife, Faults: faults, Unarrived: unarrived,
 		Describe: func(w *simulate.World) string {
-			return fmt.Sprintf("%+v", simulate.Get[*v1beta1.NodeImage](w.View(nil), "", "n1"))
+			return fmt.Sprintf("%+v", cluster.Get[*v1beta1.NodeImage](w.View(nil), "", "n1"))
 		},
 	}.Run(t)
 }

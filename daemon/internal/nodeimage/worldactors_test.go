@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -64,9 +66,9 @@ func secretNamed(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("secret-", i)}
 }
 
-func startLife(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+func startLife(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 	t.Helper()
-	w := simulate.New(simulate.Options{Seed: seed, DetectMutation: true})
+	w := simulate.New(cluster.Options{Seed: seed, DetectMutation: true})
 	l := &life{
 		dice: dice{rand.New(rand.NewPCG(seed, 3))}, w: w, made: map[types.UID]int{}, bereft: map[types.UID]int{},
 	}
@@ -107,28 +109,28 @@ func (l *life) addNode() {
 }
 
 // watch has the agent answer a change of the spec, and judges that NodeImages are made once for a node.
-func (l *life) watch(w *simulate.World, e simulate.Event) {
+func (l *life) watch(w *simulate.World, e cluster.Event) {
 	image, ok := e.Object.(*v1beta1.NodeImage)
 	if !ok {
 		return
 	}
 	for _, owner := range image.OwnerReferences {
 		switch {
-		case e.Type == simulate.Added:
+		case e.Type == cluster.Added:
 			l.made[owner.UID]++
 			if l.made[owner.UID] > 1+l.bereft[owner.UID] {
 				w.Violate("NodeImage %s is made again for %s", image.Name, owner.UID)
 			}
-		case e.Type == simulate.Deleted && e.Actor != simulate.OperatorActor:
+		case e.Type == cluster.Deleted && e.Actor != cluster.OperatorActor:
 			l.bereft[owner.UID]++
-		case e.Type == simulate.Deleted:
-			if n := simulate.Get[*corev1.Node](w.View(nil), "", owner.Name); n != nil && n.UID == owner.UID {
+		case e.Type == cluster.Deleted:
+			if n := cluster.Get[*corev1.Node](w.View(nil), "", owner.Name); n != nil && n.UID == owner.UID {
 				w.Violate("NodeImage %s is taken from its node", image.Name)
 			}
 		}
 	}
-	if old, _ := e.Old.(*v1beta1.NodeImage); old != nil && image.Generation != old.Generation && e.Type == simulate.Modified {
-		if e.Actor == simulate.OperatorActor {
+	if old, _ := e.Old.(*v1beta1.NodeImage); old != nil && image.Generation != old.Generation && e.Type == cluster.Modified {
+		if e.Actor == cluster.OperatorActor {
 			l.judgeDropped(old, image)
 		}
 		w.After(time.Duration(1+l.IntN(30))*time.Second, l.agent)
@@ -202,8 +204,8 @@ func hasEnded(image *v1beta1.NodeImage, name string, tag *v1beta1.ImageTagSpec) 
 }
 
 func (l *life) change(subresource string, edit func(*v1beta1.NodeImage)) {
-	if image := simulate.Get[*v1beta1.NodeImage](l.w.View(nil), "", "n1"); image != nil {
-		_ = simulate.Change(l.w, simulate.UserActor, subresource, image, edit) // it refuses nothing that is written here
+	if image := cluster.Get[*v1beta1.NodeImage](l.w.View(nil), "", "n1"); image != nil {
+		_ = cluster.Change(l.w, cluster.UserActor, subresource, image, edit) // it refuses nothing that is written here
 	}
 }
 
@@ -305,32 +307,32 @@ func (l *life) drop() {
 func (l *life) endJob() {
 	i := l.IntN(3)
 	if uid := uidOf(l.w, jobKind(), jobNamed(i)); uid != "" {
-		_ = l.w.Delete(simulate.UserActor, metadata(jobKind(), jobNamed(i), uid))
+		_ = l.w.Delete(cluster.UserActor, metadata(jobKind(), jobNamed(i), uid))
 	}
 }
 
 func (l *life) removeSecret() {
 	if uid := uidOf(l.w, secretKind(), secretNamed(1)); uid != "" {
-		_ = l.w.Delete(simulate.UserActor, metadata(secretKind(), secretNamed(1), uid))
+		_ = l.w.Delete(cluster.UserActor, metadata(secretKind(), secretNamed(1), uid))
 	}
 }
 
 func (l *life) removeImage() {
-	if image := simulate.Get[*v1beta1.NodeImage](l.w.View(nil), "", "n1"); image != nil {
-		_ = l.w.Delete(simulate.UserActor, image)
+	if image := cluster.Get[*v1beta1.NodeImage](l.w.View(nil), "", "n1"); image != nil {
+		_ = l.w.Delete(cluster.UserActor, image)
 	}
 }
 
 func (l *life) relabel() {
-	if n := simulate.Get[*corev1.Node](l.w.View(nil), "", "n1"); n != nil {
-		_ = simulate.Change(l.w, simulate.UserActor, "", n, func(n *corev1.Node) { n.Labels = map[string]string{"zone": fmt.Sprint(l.IntN(9))} })
+	if n := cluster.Get[*corev1.Node](l.w.View(nil), "", "n1"); n != nil {
+		_ = cluster.Change(l.w, cluster.UserActor, "", n, func(n *corev1.Node) { n.Labels = map[string]string{"zone": fmt.Sprint(l.IntN(9))} })
 	}
 }
 
 // replaceNode removes the node. Another one of its name comes a while later, or never.
 func (l *life) replaceNode() {
-	if n := simulate.Get[*corev1.Node](l.w.View(nil), "", "n1"); n != nil {
-		_ = l.w.Delete(simulate.UserActor, n)
+	if n := cluster.Get[*corev1.Node](l.w.View(nil), "", "n1"); n != nil {
+		_ = l.w.Delete(cluster.UserActor, n)
 		if !l.once(3) {
 			l.w.After(time.Duration(l.IntN(100))*time.Second, l.addNode)
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/informers"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -96,7 +97,7 @@ func (s server) List(_ context.Context, list client.ObjectList, options ...clien
 // cachedJobs is the cache of ImagePullJobs, which may lag.
 type cachedJobs struct {
 	client.Reader // nil
-	cache         *simulate.Cache
+	cache         *informers.Cache
 }
 
 // Get reads the metadata of a job.

@@ -25,6 +25,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/informers"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -50,14 +52,14 @@ type worldClock struct{ *world }
 
 // caches are those of an operator.
 type caches struct {
-	*simulate.Cache
+	*informers.Cache
 	filling string // the kind that has yet to fill
 	shown   [2]int // which moment of the AdvancedCronJob, and of the jobs
 }
 
 // GetInformer is part of cache.Cache.
 func (c *caches) GetInformer(ctx context.Context, kind client.Object, o ...cache.InformerGetOption) (cache.Informer, error) {
-	if c.filling == simulate.KindOf(kind) {
+	if c.filling == cluster.KindOf(kind) {
 		return nil, errFilling
 	}
 	return c.Cache.GetInformer(ctx, kind, o...)
@@ -76,7 +78,7 @@ func (w *world) newOperator() {
 // begin starts the controller of the kind, which remembers nothing.
 func (w *world) begin() {
 	settings := map[client.Object]cache.ByObject{w.kind.object: w.kind.cached()}
-	w.caches = &caches{Cache: simulate.New(simulate.Options{}).Cache(fastclient.CacheOptions("", settings)), shown: [2]int{-1, -1}}
+	w.caches = &caches{Cache: informers.New(cluster.New(cluster.Options{}), fastclient.CacheOptions("", settings)), shown: [2]int{-1, -1}}
 	if w.dies() {
 		w.caches.filling = []string{v1beta1.AdvancedCronJobKind, string(w.kind.name)}[w.IntN(2)]
 	}
@@ -102,7 +104,7 @@ func (w *world) look() *v1beta1.AdvancedCronJob {
 	cron, jobs := at(), at()
 	if now := [2]int{cron, jobs}; w.caches.shown != now {
 		w.caches.shown = now
-		server := simulate.New(simulate.Options{})
+		server := simulate.New(cluster.Options{})
 		for _, o := range slices.Concat([]client.Object{w.history[cron].cron}, w.history[jobs].jobs, w.others) {
 			server.Add(o).SetResourceVersion(o.GetResourceVersion())
 		}

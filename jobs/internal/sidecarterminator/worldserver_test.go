@@ -27,6 +27,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/informers"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -44,7 +47,7 @@ func (c worldClock) Since(t time.Time) time.Duration { return c.at.Sub(t) }
 
 // caches are those of an operator.
 type caches struct {
-	*simulate.Cache
+	*informers.Cache
 	filling string // the kind that has yet to fill
 
 	pod      *corev1.Pod // that is shown, with its requests
@@ -54,7 +57,7 @@ type caches struct {
 
 // GetInformer is part of cache.Cache.
 func (c *caches) GetInformer(ctx context.Context, kind client.Object, o ...cache.InformerGetOption) (cache.Informer, error) {
-	if c.filling == simulate.KindOf(kind) {
+	if c.filling == cluster.KindOf(kind) {
 		return nil, errFilling
 	}
 	return c.Cache.GetInformer(ctx, kind, o...)
@@ -69,7 +72,7 @@ func (w *world) newOperator() {
 // begin starts the controller, which remembers nothing.
 func (w *world) begin(served bool) {
 	settings := fastclient.CacheOptions("", map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(""), &corev1.Node{}: nodes.CachedWithAllocatable()})
-	w.caches = &caches{Cache: simulate.New(simulate.Options{}).Cache(settings)}
+	w.caches = &caches{Cache: informers.New(cluster.New(cluster.Options{}), settings)}
 	if w.odds(4) {
 		w.caches.filling = []string{"Pod", "Node", daemon.ContainerRecreateRequestKind}[w.IntN(3)]
 	}
@@ -175,7 +178,7 @@ func (w *world) show() {
 	if !w.nodeless {
 		all = append(all, newNode(w.pod.Spec.NodeName, w.virtual))
 	}
-	server := simulate.New(simulate.Options{})
+	server := simulate.New(cluster.Options{})
 	for _, o := range all {
 		server.Add(o).SetResourceVersion(o.GetResourceVersion())
 	}
@@ -183,11 +186,11 @@ func (w *world) show() {
 }
 
 func (w *world) ask(a *action.Action) progress.Outcome {
-	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
+	write := string(a.Verb) + " " + cluster.KindOf(a.Object)
 	switch {
 	case w.odds(8):
 		w.newOperator()
-		return progress.OutcomeOf(simulate.ErrCrash)
+		return progress.OutcomeOf(operator.ErrCrash)
 	case w.refused[write]:
 		require.NoError(w, w.tries.Refused(write, w.at))
 		return progress.OutcomeOf(apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, a.Object.GetName(), errors.New("refused")))

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -32,7 +34,7 @@ func resizes(w *simulate.World, rng *rand.Rand) {
 // nothing cannot begin to.
 func resize(w *simulate.World, pod *corev1.Pod, cpu resource.Quantity) {
 	w.Tell("foreign", "resize pod %s to %s", pod.Name, cpu.String())
-	_ = simulate.Change(w, simulate.UserActor, "resize", pod, func(o *corev1.Pod) {
+	_ = cluster.Change(w, cluster.UserActor, "resize", pod, func(o *corev1.Pod) {
 		o.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu}
 	})
 }
@@ -51,9 +53,9 @@ func cpus(w *simulate.World) []string {
 // 616: what a vertical autoscaler gives to pods is theirs. The set writes nothing about it, updates their
 // image as ever, and has its way only with what its user changes.
 func TestResizesOfAnAutoscalerAreNotFought(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 8}, 3, policy(v1beta1.InPlaceIfPossible), asks("1"))
+	w, p := play(t, cluster.Options{Seed: 8}, 3, policy(v1beta1.InPlaceIfPossible), asks("1"))
 	simulate.Settle(t, w, p, 500)
-	before, written := identities(w), w.Writes(simulate.OperatorActor)
+	before, written := identities(w), w.Writes(cluster.OperatorActor)
 	for _, o := range activePods(w) {
 		resize(w, o, resource.MustParse("3"))
 	}
@@ -62,7 +64,7 @@ func TestResizesOfAnAutoscalerAreNotFought(t *testing.T) {
 	for _, o := range activePods(w) {
 		assert.Equal(t, contract.LifecycleNormal, o.Labels[contract.LifecycleStateLabel])
 	}
-	assert.Equal(t, written, w.Writes(simulate.OperatorActor), "the story:\n%s", w.Story())
+	assert.Equal(t, written, w.Writes(cluster.OperatorActor), "the story:\n%s", w.Story())
 
 	edit(w, image("app:2"))
 	simulate.Settle(t, w, p, 500)
@@ -93,7 +95,7 @@ func TestAutoscalersEverywhereKeepTheInvariants(t *testing.T) {
 			return f
 		},
 		Unarrived: unarrived,
-		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+		Start: func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 			t.Helper()
 			return walk(t, seed, asks("1")) // from the start: no pod can begin to ask in place
 		},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
@@ -99,12 +100,12 @@ func TestClaimsOfLongNamesComeBack(t *testing.T) {
 
 // Left without their set, pods come to its successor with their claims, and the next scale-in takes those along.
 func TestClaimsFollowPodsToAnotherSet(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 5}, 3, claimed("data", "log"))
+	w, p := play(t, cluster.Options{Seed: 5}, 3, claimed("data", "log"))
 	simulate.Settle(t, w, p, 500)
-	require.NoError(t, w.Leave(simulate.UserActor, present(w)))
+	require.NoError(t, w.Leave(cluster.UserActor, present(w)))
 	w.Add(newSet(3, claimed("data", "log")))
 	simulate.Settle(t, w, p, 500)
 	edit(w, replicas(1))
 	simulate.Settle(t, w, p, 500)
-	assert.Len(t, simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)), 2)
+	assert.Len(t, cluster.List[*corev1.PersistentVolumeClaim](w.View(nil)), 2)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -29,7 +30,7 @@ func sized(name, size string) setOption {
 // claimSizes counts the claims of each size that active pods have, by volume: "a 1Gi".
 func claimSizes(w *simulate.World) map[string]int {
 	byName := map[string]string{}
-	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+	for _, claim := range cluster.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
 		byName[claim.Name] = claim.Spec.Resources.Requests.Storage().String()
 	}
 	count := map[string]int{}
@@ -63,7 +64,7 @@ func TestChangedClaimTemplates(t *testing.T) {
 	}
 	for name, enabled := range map[string]bool{"with the feature gate": true, "without it": false} {
 		t.Run(name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Seed: 1}, 4, policy(v1beta1.InPlaceIfPossible), claimed("a", "b"), maxUnavailable("2"))
+			w, p := play(t, cluster.Options{Seed: 1}, 4, policy(v1beta1.InPlaceIfPossible), claimed("a", "b"), maxUnavailable("2"))
 			p.featureGates.RecreateOnClaimChange = enabled
 			simulate.Settle(t, w, p, 500)
 			for _, r := range rows {

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -54,7 +56,7 @@ func restartsInPlace(w *simulate.World) {
 func simulated() []simulate.Course {
 	var all []simulate.Course
 	for _, c := range courses() {
-		all = append(all, simulate.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+		all = append(all, simulate.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 			t.Helper()
 			w, p := play(t, o, c.replicas, c.given...)
 			answers(w, 3*time.Second)
@@ -165,7 +167,7 @@ func TestOnePodInTroubleHoldsUpNoOther(t *testing.T) {
 	}
 	for name, trouble := range troubles {
 		t.Run(name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Seed: 3}, 4, claimed("data"))
+			w, p := play(t, cluster.Options{Seed: 3}, 4, claimed("data"))
 			simulate.Settle(t, w, p, 500)
 			trouble(w, rand.New(rand.NewPCG(1, 1)))
 			edit(w, image("app:2"))

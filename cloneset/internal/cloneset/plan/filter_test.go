@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -199,7 +200,7 @@ func noise(w *simulate.World, rng *rand.Rand) {
 	for i := range 500 {
 		w.After(time.Duration(rng.IntN(300000))*time.Millisecond, func() {
 			if pods := activePods(w); len(pods) > 0 {
-				_ = simulate.Change(w, simulate.KubeletActor, "status", pods[i%len(pods)], func(o *corev1.Pod) {
+				_ = cluster.Change(w, cluster.KubeletActor, "status", pods[i%len(pods)], func(o *corev1.Pod) {
 					o.Status.HostIP = fmt.Sprintf("10.0.0.%d", i)
 				})
 			}
@@ -219,10 +220,10 @@ func requests(cpu string) setOption {
 // event of the newer one may have been filtered.
 func runFiltered(w *simulate.World, p *player) error {
 	awake := true
-	w.OnEvent(func(_ *simulate.World, e simulate.Event) {
+	w.OnEvent(func(_ *simulate.World, e cluster.Event) {
 		old, okOld := e.Old.(*corev1.Pod)
 		now, okNow := e.Object.(*corev1.Pod)
-		awake = awake || e.Type != simulate.Modified || !okOld || !okNow || podstate.Changed(old, now)
+		awake = awake || e.Type != cluster.Modified || !okOld || !okNow || podstate.Changed(old, now)
 	})
 	operator := simulate.NewOperator(w, p, simulate.Faults{Interleave: 0.2, Passes: 1000})
 	var due time.Time

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -31,7 +32,7 @@ func TestEditsDoWhatTheirWarningSays(t *testing.T) {
 		if rng.IntN(6) == 0 {
 			options = append(options, paused())
 		}
-		w, p := play(t, simulate.Options{Seed: seed, Calm: true}, 4, options...)
+		w, p := play(t, cluster.Options{Seed: seed, Calm: true}, 4, options...)
 		return simulate.Forecast{World: w, Planner: p, Edit: func(change func(*corev1.PodTemplateSpec)) []string {
 			old := present(w).DeepCopy()
 			edit(w, func(s *v1beta1.CloneSet) { change(&s.Spec.Template) })

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -93,7 +94,7 @@ func TestClaimTemplatesComeAndGo(t *testing.T) {
 	t.Parallel()
 	walk := worlds(claimed("data", "log"), mounting("data", "log"), notInPlaceOnly)
 	start := walk.Start
-	walk.Start = func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+	walk.Start = func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		rng := rand.New(rand.NewPCG(seed, 11))

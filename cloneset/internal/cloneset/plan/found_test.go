@@ -11,6 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -22,18 +24,18 @@ import (
 // A pod that becomes available between a plan and its write was taken out of service as one that was not in it.
 func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
-		w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 2, policy(way), minReady(5), scaleUnavailable("1"))
-		operator := simulate.NewOperator(w, p, simulate.Faults{})
+		w, p := play(t, cluster.Options{Seed: 1, Calm: true}, 2, policy(way), minReady(5), scaleUnavailable("1"))
+		player := simulate.NewOperator(w, p, simulate.Faults{})
 		for len(w.View(nil).Available("set-uid", 0)) < 1 {
-			operator.Pass()
+			player.Pass()
 			w.Advance(time.Second)
 		}
 		edit(w, image("app:2"))
-		steps, _ := p.Plan(w.View(nil), w.Now(), 1)
+		steps, _ := p.Plan(&operator.View{View: w.View(nil)}, w.Now(), 1)
 		require.Empty(t, w.View(nil).Available("set-uid", 5))
 		w.Advance(5 * time.Second)
 		require.Len(t, w.View(nil).Available("set-uid", 5), 1)
-		operator.Run(steps)
+		player.Run(steps)
 		assert.Len(t, w.View(nil).Available("set-uid", 5), 1, "the story:\n%s", w.Story())
 		assert.Empty(t, w.Violations())
 		simulate.Settle(t, w, p, 500)
@@ -116,15 +118,15 @@ func TestPodsInPreparingDeleteStandForNoneThatStays(t *testing.T) {
 // A claim that a pod of somebody else mounts stays. That is no failure of the set, which is ready all the while: its
 // status turned every time it asked again.
 func TestClaimsThatStrangersMountLeaveTheSetReady(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 2, claimed("data"))
+	w, p := play(t, cluster.Options{Seed: 1}, 2, claimed("data"))
 	simulate.Settle(t, w, p, 500)
 	stranger := activePods(w)[0]
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", stranger, func(o *corev1.Pod) {
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", stranger, func(o *corev1.Pod) {
 		o.OwnerReferences, o.Labels["app"] = nil, "other"
 	}))
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)
-	claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-"+stranger.Name)
+	claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-"+stranger.Name)
 	require.NotNil(t, claim)
 	assert.Nil(t, claim.DeletionTimestamp)
 }
@@ -156,7 +158,7 @@ func TestHeldUpdatesWakeOnlyForTheirTurn(t *testing.T) {
 
 // startUpdate plays a set of four pods, n of which may be out of service at once. After a minute its user wants the images,
 // one each second.
-func startUpdate(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
+func startUpdate(t testing.TB, o cluster.Options, n string, images ...string) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
 	var edits []told
@@ -181,7 +183,7 @@ func TestUpdatesKeepToABudgetAndGoOnWhenItFrees(t *testing.T) {
 }
 
 // startRestart is startUpdate for a user who wants containers restarted as they are.
-func startRestart(t testing.TB, o simulate.Options, n string, _ ...string) (*simulate.World, simulate.Planner) {
+func startRestart(t testing.TB, o cluster.Options, n string, _ ...string) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, 4, policy(v1beta1.InPlaceOnly), maxUnavailable(n), readsConfig)
 	w.NodeAgents()

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -35,15 +36,15 @@ func watch(w *simulate.World) {
 	w.OnEvent(claimsComeBeforePods)
 }
 
-func setIn(v *simulate.View) *v1beta1.CloneSet {
-	for _, set := range simulate.List[*v1beta1.CloneSet](v) {
+func setIn(v *cluster.View) *v1beta1.CloneSet {
+	for _, set := range cluster.List[*v1beta1.CloneSet](v) {
 		return set
 	}
 	return nil
 }
 
 // countedPods are the active pods as far as they count against replicas.
-func countedPods(v *simulate.View) int {
+func countedPods(v *cluster.View) int {
 	pods := v.Active("set-uid")
 	if setIn(v).Spec.ScaleStrategy.ExcludePreparingDelete {
 		pods = slices.DeleteFunc(pods, func(o *corev1.Pod) bool {
@@ -53,7 +54,7 @@ func countedPods(v *simulate.View) int {
 	return len(pods)
 }
 
-func mostPods(v *simulate.View) int {
+func mostPods(v *cluster.View) int {
 	n, err := readNumbers(setIn(v))
 	if err != nil {
 		return math.MaxInt
@@ -61,7 +62,7 @@ func mostPods(v *simulate.View) int {
 	return int(n.replicas + n.maxSurge)
 }
 
-func mostSurge(v *simulate.View) int {
+func mostSurge(v *cluster.View) int {
 	n, err := readNumbers(setIn(v))
 	if err != nil {
 		return math.MaxInt
@@ -69,12 +70,12 @@ func mostSurge(v *simulate.View) int {
 	return int(n.maxSurge)
 }
 
-func missingAvailable(v *simulate.View) int {
+func missingAvailable(v *cluster.View) int {
 	set := setIn(v)
 	return int(*set.Spec.Replicas) - len(v.Available(set.UID, set.Spec.MinReadySeconds))
 }
 
-func mostUnavailable(v *simulate.View) int {
+func mostUnavailable(v *cluster.View) int {
 	n, err := readNumbers(setIn(v))
 	if err != nil {
 		return math.MaxInt
@@ -84,16 +85,16 @@ func mostUnavailable(v *simulate.View) int {
 
 // claimsComeBeforePods demands that a pod that is created finds the claims of its instance, and that they go neither before
 // it nor with another one.
-func claimsComeBeforePods(w *simulate.World, e simulate.Event) {
+func claimsComeBeforePods(w *simulate.World, e cluster.Event) {
 	pod, ok := e.Object.(*corev1.Pod)
-	if !ok || e.Type != simulate.Added || e.Actor != simulate.OperatorActor {
+	if !ok || e.Type != cluster.Added || e.Actor != cluster.OperatorActor {
 		return
 	}
 	for _, volume := range pod.Spec.Volumes {
 		if volume.PersistentVolumeClaim == nil {
 			continue
 		}
-		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
+		claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), pod.Namespace, volume.PersistentVolumeClaim.ClaimName)
 		if claim == nil || claim.Labels[contract.InstanceIDLabel] != pod.Labels[contract.InstanceIDLabel] {
 			w.Violate("pod %s has no claim %s of its instance", pod.Name, volume.PersistentVolumeClaim.ClaimName)
 		} else if claim.DeletionTimestamp != nil || !metav1.IsControlledBy(claim, present(w)) {
@@ -200,7 +201,7 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 	}
 	for a := range simulate.Actions(todo.Steps, "") {
 		switch label, set := simulate.LabelIn(a, contract.RevisionLabel); {
-		case a.Verb == action.Create && simulate.KindOf(a.Object) == "Pod":
+		case a.Verb == action.Create && cluster.KindOf(a.Object) == "Pod":
 			at[a.Object.GetName()] = podstate.ShortHash(a.Object.GetLabels()[contract.RevisionLabel]) == hash
 		case a.Verb == action.Delete, a.Verb == action.Release:
 			delete(at, a.Object.GetName())
@@ -284,7 +285,7 @@ func claimsInUseStay(s Snapshot, todo Plan) []string {
 			continue
 		}
 		for _, o := range append([]action.Object{a.Object}, a.Dependents...) {
-			if user := inUse[o.GetName()]; user != "" && user != a.Object.GetName() && simulate.KindOf(o) == "PersistentVolumeClaim" {
+			if user := inUse[o.GetName()]; user != "" && user != a.Object.GetName() && cluster.KindOf(o) == "PersistentVolumeClaim" {
 				wrong = append(wrong, fmt.Sprintf("%s goes and %s mounts it", o.GetName(), user))
 			}
 		}
@@ -350,7 +351,7 @@ func misplacedClaims(w *simulate.World, set *v1beta1.CloneSet, ids map[string]bo
 			if v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != v.Name+"-"+set.Name+"-"+o.Labels[contract.InstanceIDLabel] {
 				continue
 			}
-			claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, v.PersistentVolumeClaim.ClaimName)
+			claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, v.PersistentVolumeClaim.ClaimName)
 			if claim == nil || !metav1.IsControlledBy(claim, set) {
 				wrong = append(wrong, "claim "+v.PersistentVolumeClaim.ClaimName+" of pod "+o.Name+" is not the set's")
 			}
@@ -362,7 +363,7 @@ func misplacedClaims(w *simulate.World, set *v1beta1.CloneSet, ids map[string]bo
 			inUse[name] = true
 		}
 	}
-	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+	for _, claim := range cluster.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
 		if claim.DeletionTimestamp == nil && !inUse[claim.Name] && !ids[claim.Labels[contract.InstanceIDLabel]] && metav1.IsControlledBy(claim, set) && !set.Spec.ScaleStrategy.EnablePVCReuse {
 			wrong = append(wrong, "claim "+claim.Name+" belongs to nobody")
 		}
@@ -376,7 +377,7 @@ func surplusRevisions(w *simulate.World, set *v1beta1.CloneSet) []string {
 		limit = int(*set.Spec.RevisionHistoryLimit)
 	}
 	live := simulate.CountByRevision(activePods(w))
-	for _, r := range simulate.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
+	for _, r := range cluster.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
 			idle++
 		}

@@ -12,8 +12,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/frame"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -39,7 +40,7 @@ type player struct {
 
 func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 	p := &player{world: w, featureGates: featureGates}
-	p.Player = rehearse.New(w, rehearse.Options[v1beta1.CloneSet, *v1beta1.CloneSet, Snapshot]{
+	p.Player = rehearse.New(w.Cluster(), rehearse.Options[v1beta1.CloneSet, *v1beta1.CloneSet, Snapshot]{
 		Set:      types.NamespacedName{Namespace: gen.Namespace, Name: present(w).Name},
 		Workload: func() *played { return ofOperator(p.featureGates) },
 		Judge: func(seen Snapshot, todo Plan) {
@@ -50,7 +51,7 @@ func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 }
 
 // play is a world with a CloneSet, "web" unless an option names it otherwise, of image app:1 and the player of its plans, with every check.
-func play(t testing.TB, options simulate.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
+func play(t testing.TB, options cluster.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	w := simulate.New(options, newSet(replicas, change...))
 	p := newPlayer(w, FeatureGates{EnvFromMetadata: true, Resize: true})
@@ -81,7 +82,7 @@ func newSet(replicas int32, change ...setOption) *v1beta1.CloneSet {
 
 // edit changes the set in the way of a user.
 func edit(w *simulate.World, change ...setOption) {
-	err := simulate.Change(w, simulate.UserActor, "", present(w), func(set *v1beta1.CloneSet) {
+	err := cluster.Change(w, cluster.UserActor, "", present(w), func(set *v1beta1.CloneSet) {
 		for _, c := range change {
 			c(set)
 		}

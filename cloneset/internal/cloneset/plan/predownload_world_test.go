@@ -9,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -24,14 +26,14 @@ type puller struct {
 
 // givenPuller has a set of four pods whose image changes twice.
 func givenPuller(seed uint64) (*simulate.World, *puller) {
-	w := simulate.New(simulate.Options{Seed: seed}, newSet(4, policy(v1beta1.InPlaceIfPossible)))
+	w := simulate.New(cluster.Options{Seed: seed}, newSet(4, policy(v1beta1.InPlaceIfPossible)))
 	p := &puller{player: newPlayer(w, FeatureGates{PreDownload: true}), made: map[string]int{}, left: map[string]bool{}}
-	w.OnEvent(func(_ *simulate.World, e simulate.Event) {
+	w.OnEvent(func(_ *simulate.World, e cluster.Event) {
 		if e.Kind != contract.ImagePullJobKind {
 			return
 		}
-		p.left[e.Object.GetName()] = e.Type != simulate.Deleted
-		if e.Type == simulate.Added {
+		p.left[e.Object.GetName()] = e.Type != cluster.Deleted
+		if e.Type == cluster.Added {
 			p.made[e.Object.GetName()]++
 		}
 	})
@@ -51,7 +53,7 @@ func (p *puller) pulledOnce(t testing.TB, revisions int) {
 		assert.False(t, p.left[name], "%s, the story:\n%s", name, p.world.Story())
 	}
 	marked := 0
-	for _, r := range simulate.List[*appsv1.ControllerRevision](p.world.View(nil)) {
+	for _, r := range cluster.List[*appsv1.ControllerRevision](p.world.View(nil)) {
 		if r.Labels[contract.ImagePreDownloadCreatedLabel] == "true" {
 			marked++
 		}
@@ -61,7 +63,7 @@ func (p *puller) pulledOnce(t testing.TB, revisions int) {
 
 func TestCrashesPullImagesOnceAllTheSame(t *testing.T) {
 	var last *puller
-	simulate.CrashSweep(t, func() (*simulate.World, simulate.Planner) {
+	simulate.CrashSweep(t, func() (*simulate.World, operator.Planner) {
 		w, p := givenPuller(1)
 		last = p
 		return w, p
@@ -71,7 +73,7 @@ func TestCrashesPullImagesOnceAllTheSame(t *testing.T) {
 // What is refused is tried again half a minute later, and by then there may be nothing left to pull ahead.
 func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 	var last *puller
-	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
+	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
 		w, p := givenPuller(seed)
 		last = p
 		return w, p, simulate.Refusals(seed)
@@ -86,8 +88,8 @@ func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 func TestNodesThatFailedOrCamePullAgain(t *testing.T) {
 	var pulls *simulate.ImagePulls
 	worlds, jobs := 0, 0
-	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
-		w := simulate.New(simulate.Options{Seed: seed, Nodes: 8}, newSet(5, policy(v1beta1.InPlaceIfPossible), partition("3")))
+	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
+		w := simulate.New(cluster.Options{Seed: seed, Nodes: 8}, newSet(5, policy(v1beta1.InPlaceIfPossible), partition("3")))
 		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
 		minutely(wants("app:2"))(w)
 		f := simulate.AllFaults(seed)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -41,12 +42,12 @@ func restarts(w *simulate.World) int32 {
 
 // 1765, 1829: a set waited for ever for a pod that it had created and never saw.
 func TestPodsThatVanishUnseenAreMadeAgain(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 3)
+	w, p := play(t, cluster.Options{Seed: 1}, 3)
 	vanished := 0
-	w.OnEvent(func(w *simulate.World, e simulate.Event) {
-		if e.Kind == "Pod" && e.Type == simulate.Added && vanished < 5 {
+	w.OnEvent(func(w *simulate.World, e cluster.Event) {
+		if e.Kind == "Pod" && e.Type == cluster.Added && vanished < 5 {
 			vanished++
-			require.NoError(t, w.Delete(simulate.UserActor, e.Object))
+			require.NoError(t, w.Delete(cluster.UserActor, e.Object))
 		}
 	})
 	simulate.SettleUnder(t, w, p, simulate.Faults{Seed: 1, Lag: 10}, 1000)
@@ -73,7 +74,7 @@ func TestGoingBackFromABadRevisionSparesHealthyPods(t *testing.T) {
 		{maxUnavailable("1")},
 	} {
 		for name := range badImages() {
-			w, p := play(t, simulate.Options{Seed: 2, Images: badImages()}, 2, way...)
+			w, p := play(t, cluster.Options{Seed: 2, Images: badImages()}, 2, way...)
 			simulate.Settle(t, w, p, 500)
 			edit(w, image(name))
 			simulate.Settle(t, w, p, 500)
@@ -99,7 +100,7 @@ func TestScaleInTellsForWhomItWaits(t *testing.T) {
 
 // 1153: a paused set made surge pods of the new revision.
 func TestAPausedSetMakesNoPodOfTheNewRevision(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 3}, 3, maxSurge("2"))
+	w, p := play(t, cluster.Options{Seed: 3}, 3, maxSurge("2"))
 	simulate.Settle(t, w, p, 500)
 	before := identities(w)
 	edit(w, paused(), image("app:2"))
@@ -113,7 +114,7 @@ func TestAPausedSetMakesNoPodOfTheNewRevision(t *testing.T) {
 // 632, 1751, 1819: a partition is the number of pods at the current revision, in both directions.
 func TestThePartitionIsExactInBothDirections(t *testing.T) {
 	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
-		w, p := play(t, simulate.Options{Seed: 4}, 5, policy(way), maxUnavailable("2"), partition("5"))
+		w, p := play(t, cluster.Options{Seed: 4}, 5, policy(way), maxUnavailable("2"), partition("5"))
 		p.featureGates.PartitionRollback = true
 		simulate.Settle(t, w, p, 500)
 		edit(w, image("app:2"))
@@ -138,7 +139,7 @@ func TestPodsComeBackWhenTheirUpdateIsNoLongerWanted(t *testing.T) {
 		"the partition was raised": {partition("3")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Seed: 5}, 3, policy(v1beta1.InPlaceIfPossible), hooked(), hookTaken(), maxUnavailable("2"))
+			w, p := play(t, cluster.Options{Seed: 5}, 3, policy(v1beta1.InPlaceIfPossible), hooked(), hookTaken(), maxUnavailable("2"))
 			simulate.Settle(t, w, p, 500)
 			edit(w, image("app:2"))
 			simulate.Settle(t, w, p, 500)
@@ -154,8 +155,8 @@ func TestPodsComeBackWhenTheirUpdateIsNoLongerWanted(t *testing.T) {
 // 369, 606, 635, 1493, 2297: an update between two names of one image never ended.
 func TestTwoNamesOfOneImageEndAnUpdate(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
-		same := map[string]simulate.Image{"app:1": {Digest: "same"}, "docker.io/library/app:1": {Digest: "same"}}
-		w, p := play(t, simulate.Options{Seed: seed, Images: same}, 2, policy(v1beta1.InPlaceOnly))
+		same := map[string]cluster.Image{"app:1": {Digest: "same"}, "docker.io/library/app:1": {Digest: "same"}}
+		w, p := play(t, cluster.Options{Seed: seed, Images: same}, 2, policy(v1beta1.InPlaceOnly))
 		simulate.Settle(t, w, p, 500)
 		before := identities(w)
 		edit(w, image("docker.io/library/app:1"))
@@ -168,7 +169,7 @@ func TestTwoNamesOfOneImageEndAnUpdate(t *testing.T) {
 // 2276: with a stale cache the pod was changed before it was out of service.
 func TestPodsAreOutOfServiceBeforeTheyChangeHoweverStaleTheView(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
-		w := simulate.New(simulate.Options{Seed: seed}, newSet(3, policy(v1beta1.InPlaceIfPossible)))
+		w := simulate.New(cluster.Options{Seed: seed}, newSet(3, policy(v1beta1.InPlaceIfPossible)))
 		w.CheckInPlace()
 		p := newPlayer(w, FeatureGates{})
 		simulate.Settle(t, w, p, 500)
@@ -206,7 +207,7 @@ func TestResourcesChangeInPlaceWithoutARestart(t *testing.T) {
 			s.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 		}
 	}
-	w, p := play(t, simulate.Options{Seed: 6}, 2, policy(v1beta1.InPlaceIfPossible), cpu("1"))
+	w, p := play(t, cluster.Options{Seed: 6}, 2, policy(v1beta1.InPlaceIfPossible), cpu("1"))
 	simulate.Settle(t, w, p, 500)
 	before := identities(w)
 	edit(w, cpu("2"))
@@ -225,7 +226,7 @@ func TestNoPercentageHangsARollout(t *testing.T) {
 	for _, percentage := range []string{"1%", "20%", "99%", "100%"} {
 		for _, surge := range []string{"0", "1%", "100%"} {
 			for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
-				w, p := play(t, simulate.Options{Seed: 7}, 3, policy(way), maxUnavailable(percentage), maxSurge(surge))
+				w, p := play(t, cluster.Options{Seed: 7}, 3, policy(way), maxUnavailable(percentage), maxSurge(surge))
 				simulate.Settle(t, w, p, 500)
 				edit(w, image("app:2"))
 				simulate.Settle(t, w, p, 500)
@@ -239,12 +240,12 @@ func TestNoPercentageHangsARollout(t *testing.T) {
 // a rollout, and for the next image.
 func TestASetCreatedAgainKnowsItsRevisions(t *testing.T) {
 	given := []setOption{policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"), partition("1"), claimed("data")}
-	w, p := play(t, simulate.Options{Seed: 5}, 3, given...)
+	w, p := play(t, cluster.Options{Seed: 5}, 3, given...)
 	simulate.Settle(t, w, p, 500)
 	edit(w, image("app:2"))
 	simulate.Settle(t, w, p, 500)
 	before := identities(w)
-	require.NoError(t, w.Leave(simulate.UserActor, present(w)))
+	require.NoError(t, w.Leave(cluster.UserActor, present(w)))
 	w.Add(newSet(3, append(given, image("app:2"))...))
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)

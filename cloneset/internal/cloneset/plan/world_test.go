@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -132,7 +132,7 @@ func (w *world) add(r int, prefix string, n int, options []gen.PodOption) *world
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{Claims: controlledBy(w.set, w.claims), RetryFailedAt: w.retry, FeatureGates: w.featureGates, Snapshot: model.Snapshot[*v1beta1.CloneSet]{
-		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Revisions: w.revisions[:], Now: now, Seed: 7,
+		Set: w.set, Owner: controllerRef(w.set), Pods: cluster.Snapshot(w.pods), Revisions: w.revisions[:], Now: now, Seed: 7,
 		PullJobs:   w.pulls,
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return claimNamed(w.claims, name) },
 		Chosen:     revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -18,7 +19,7 @@ import (
 func zoned(w *simulate.World) {
 	w.AddNodes(3)
 	for _, node := range w.Nodes() {
-		w.EditNode(simulate.CloudActor, node.Name, func(n *corev1.Node) {
+		w.EditNode(cluster.CloudActor, node.Name, func(n *corev1.Node) {
 			n.Labels["zone"] = strings.Replace(n.Name, "node", "zone", 1)
 		})
 	}
@@ -33,7 +34,7 @@ func overZones(s *v1beta1.CloneSet) {
 // they can be.
 func TestScalingInEvensOutTheZones(t *testing.T) {
 	for seed := range uint64(5) {
-		w, p := play(t, simulate.Options{Seed: seed}, 9, overZones)
+		w, p := play(t, cluster.Options{Seed: seed}, 9, overZones)
 		zoned(w)
 		simulate.Settle(t, w, p, 500)
 		before := podsOfZones(w)

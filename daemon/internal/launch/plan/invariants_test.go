@@ -19,6 +19,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
@@ -110,12 +112,12 @@ func (w *world) judgeHeld(held []action.DeferredAction) {
 
 // ask has the server write an action, unless the controller ends before. What is refused is tried now and then.
 func (w *world) ask(a *action.Action) progress.Outcome {
-	write := string(a.Verb) + " " + simulate.KindOf(a.Object)
+	write := string(a.Verb) + " " + cluster.KindOf(a.Object)
 	tried := write + " for " + string(w.pod.UID) // a pod that is made anew inherits nothing
 	switch {
 	case !w.calm && w.rng.IntN(10) == 0:
 		w.newManager()
-		return progress.OutcomeOf(simulate.ErrCrash)
+		return progress.OutcomeOf(operator.ErrCrash)
 	case !w.refused[write]:
 		w.tries.Taken(tried)
 		w.write(*a)

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerrestart"
@@ -179,7 +179,7 @@ func (w *world) agent(pod types.UID) {
 func (w *world) follow(key types.NamespacedName, pass *base.Pass) {
 	now := func() time.Time { return w.at("node") }
 	done := progress.Run(pass.Plan.Steps, progress.InTurn(w.write, now), progress.Options{Workload: memory.KeyOf(pass.Object), Refusals: w.pausing})
-	if errors.Is(done.Err, simulate.ErrCrash) {
+	if errors.Is(done.Err, operator.ErrCrash) {
 		w.crash()
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -88,13 +89,13 @@ func (w *world) carryOut(
 		err := write(r.UID, a)
 		if w.odds(20) {
 			w.newManager()
-			err = simulate.ErrCrash
+			err = operator.ErrCrash
 		}
 		return progress.OutcomeOf(err)
 	}
 	now := func() time.Time { return w.at("manager") }
 	done = progress.Run(steps, progress.InTurn(answer, now), progress.Options{Workload: memory.KeyOf(r), Refusals: pauses})
-	return done, errors.Is(done.Err, simulate.ErrCrash)
+	return done, errors.Is(done.Err, operator.ErrCrash)
 }
 
 // outdated reports whether the request has changed since it was read: its status waits then.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -90,7 +90,7 @@ func (w *world) write(a *action.Action) progress.Outcome {
 	err := w.patch(r, a.Patches[0])
 	switch {
 	case err == nil && w.odds(30):
-		err = simulate.ErrCrash
+		err = operator.ErrCrash
 	case err == nil:
 		w.asked.Taken(r.Name)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -27,14 +29,14 @@ import (
 type builtIn struct{ made int }
 
 // Plan gives nodes their pods, and updates pods once every node has one and no more.
-func (b *builtIn) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
-	set := setIn(view)
+func (b *builtIn) Plan(view *operator.View, now time.Time, _ uint64) ([]action.Step, time.Duration) {
+	set := setIn(view.View)
 	if set == nil {
 		return nil, 0
 	}
 	m := &builtInPass{builtIn: b, set: set, revision: revisionOf(&set.Spec.Template), pods: map[string][]podstate.State{}}
 	wake := time.Duration(0)
-	for _, o := range simulate.ListOwned[*corev1.Pod](view, set.UID) {
+	for _, o := range cluster.ListOwned[*corev1.Pod](view.View, set.UID) {
 		s := podstate.Of(o, now, set.Spec.MinReadySeconds)
 		if s.Terminating && (o.Status.Phase == corev1.PodFailed || o.Status.Phase == corev1.PodSucceeded) {
 			continue
@@ -44,9 +46,9 @@ func (b *builtIn) Plan(view *simulate.View, now time.Time, _ uint64) ([]action.S
 			wake = s.AvailableIn
 		}
 	}
-	m.manage(simulate.List[*corev1.Node](view))
+	m.manage(cluster.List[*corev1.Node](view.View))
 	if len(m.steps) == 0 && !onDelete(set) {
-		m.update(simulate.List[*corev1.Node](view))
+		m.update(cluster.List[*corev1.Node](view.View))
 	}
 	return m.steps, wake
 }
@@ -199,10 +201,10 @@ func images(w *simulate.World) map[string]string {
 
 // run plays a trace and returns which images run where in the end, and how many nodes were out of service at most once
 // all had started.
-func run(t *testing.T, planner simulate.Planner, w *simulate.World) (end map[string]string, worst int) {
+func run(t *testing.T, planner operator.Planner, w *simulate.World) (end map[string]string, worst int) {
 	t.Helper()
 	started := false
-	w.OnEvent(func(w *simulate.World, _ simulate.Event) {
+	w.OnEvent(func(w *simulate.World, _ cluster.Event) {
 		out := outOfService(w.View(nil))
 		started = started || out == 0
 		if started {
@@ -214,7 +216,7 @@ func run(t *testing.T, planner simulate.Planner, w *simulate.World) (end map[str
 }
 
 // unjudged is a world with the set, which nobody judges.
-func unjudged(options simulate.Options, nodes int, change ...setOption) *simulate.World {
+func unjudged(options cluster.Options, nodes int, change ...setOption) *simulate.World {
 	set := newSet(change...)
 	set.Generation, options.Nodes = 1, nodes
 	w := simulate.New(options, set)
@@ -226,7 +228,7 @@ func unjudged(options simulate.Options, nodes int, change ...setOption) *simulat
 // the way.
 func TestItEndsAsTheBuiltInKind(t *testing.T) {
 	taint := func(w *simulate.World, name string, effect corev1.TaintEffect) {
-		w.EditNode(simulate.CloudActor, name, func(n *corev1.Node) {
+		w.EditNode(cluster.CloudActor, name, func(n *corev1.Node) {
 			n.Spec.Taints = nil
 			if effect != "" {
 				n.Spec.Taints = []corev1.Taint{{Key: "busy", Effect: effect}}
@@ -249,7 +251,7 @@ func TestItEndsAsTheBuiltInKind(t *testing.T) {
 		{"a bad image and a good one", 4, []setOption{maxUnavailable("2")}, timely(time.Minute, wants("app:bad"), wants("app:2"))},
 		{"a bad image in a surge", 4, []setOption{maxSurge("2")}, timely(time.Minute, wants("app:bad"), wants("app:2"))},
 		{"a node selector", 3, nil, func(w *simulate.World) {
-			w.EditNode(simulate.CloudActor, "node-1", func(n *corev1.Node) { n.Labels["color"] = "blue" })
+			w.EditNode(cluster.CloudActor, "node-1", func(n *corev1.Node) { n.Labels["color"] = "blue" })
 			w.After(time.Minute, func() {
 				edit(w, func(s *v1beta1.DaemonSet) { s.Spec.Template.Spec.NodeSelector = map[string]string{"color": "blue"} })
 			})
@@ -276,7 +278,7 @@ func TestItEndsAsTheBuiltInKind(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			options := simulate.Options{Calm: true, Seed: 1, Images: map[string]simulate.Image{"app:bad": {CrashLoop: true}}}
+			options := cluster.Options{Calm: true, Seed: 1, Images: map[string]cluster.Image{"app:bad": {CrashLoop: true}}}
 			theirs := unjudged(options, c.nodes, c.given...)
 			c.tell(theirs)
 			wantEnd, theirWorst := run(t, &builtIn{}, theirs)
@@ -292,7 +294,7 @@ func TestItEndsAsTheBuiltInKind(t *testing.T) {
 func deletePodOn(w *simulate.World, node string) {
 	for _, o := range w.Pods() {
 		if o.Spec.NodeName == node {
-			_ = w.Delete(simulate.UserActor, o)
+			_ = w.Delete(cluster.UserActor, o)
 		}
 	}
 }
@@ -310,7 +312,7 @@ func TestRandomTracesEndAsTheBuiltInKind(t *testing.T) {
 				at += time.Duration(1+rng.IntN(60)) * time.Second
 			}
 		}
-		theirs, ours := simulate.Options{Seed: seed}, simulate.Options{Seed: seed}
+		theirs, ours := cluster.Options{Seed: seed}, cluster.Options{Seed: seed}
 		w := unjudged(theirs, 4)
 		tell(w)
 		wantEnd, _ := run(t, &builtIn{}, w)
@@ -333,9 +335,9 @@ func randomTrace(rng *rand.Rand) func(*simulate.World) {
 				w.AddNode(name)
 			}
 		},
-		func(w *simulate.World) { w.EditNode(simulate.CloudActor, name, tainted(corev1.TaintEffectNoExecute)) },
+		func(w *simulate.World) { w.EditNode(cluster.CloudActor, name, tainted(corev1.TaintEffectNoExecute)) },
 		func(w *simulate.World) {
-			w.EditNode(simulate.CloudActor, name, func(n *corev1.Node) { n.Spec.Taints = nil })
+			w.EditNode(cluster.CloudActor, name, func(n *corev1.Node) { n.Spec.Taints = nil })
 		},
 	}
 	edits := []setOption{

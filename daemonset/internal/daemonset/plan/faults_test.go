@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -33,7 +35,7 @@ func courses() []course {
 		{"min ready", 3, []setOption{minReady(5)}, minutely(wants("app:2"), wants("app:3"))},
 		{"back and forth", 3, []setOption{inPlace}, minutely(wants("app:2"), wants("app:1"))},
 		{"a taint", 3, nil, func(w *simulate.World) {
-			w.After(time.Minute, func() { w.EditNode(simulate.CloudActor, "node-1", tainted("NoExecute")) })
+			w.After(time.Minute, func() { w.EditNode(cluster.CloudActor, "node-1", tainted("NoExecute")) })
 		}},
 	}
 }
@@ -47,7 +49,7 @@ func restartsInPlace(w *simulate.World) {
 	minutely(again("1"), again("2 side"))(w)
 }
 
-func (c course) start(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+func (c course) start(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, c.nodes, c.given...)
 	answers(w, 3*time.Second)

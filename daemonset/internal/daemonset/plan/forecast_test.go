@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -18,7 +19,7 @@ func TestEditsDoWhatTheirWarningSays(t *testing.T) {
 	simulate.CheckForecasts(t, 40, func(t testing.TB, seed uint64) simulate.Forecast {
 		t.Helper()
 		rng := rand.New(rand.NewPCG(seed, 3))
-		w, p := play(t, simulate.Options{Seed: seed, Calm: true}, 4, readsConfig,
+		w, p := play(t, cluster.Options{Seed: seed, Calm: true}, 4, readsConfig,
 			[]setOption{inPlace, inPlace, maxUnavailable("2"), maxSurge("1"), onDeletion}[rng.IntN(5)], partition([]string{"0", "0", "1", "50%", "4"}[rng.IntN(5)]),
 			rolling(func(r *v1beta1.RollingUpdateDaemonSet) { r.Paused = new(rng.IntN(6) == 0) }))
 		return simulate.Forecast{World: w, Planner: p, Edit: func(change func(*corev1.PodTemplateSpec)) []string {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -33,7 +35,7 @@ func TestAnEditRollsOutThoughTheTemplateGenerationStays(t *testing.T) {
 
 // startUpdate plays a set on four nodes, n of which may be without an available pod at once. After a minute its user wants
 // the images, one each second.
-func startUpdate(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
+func startUpdate(t testing.TB, o cluster.Options, n string, images ...string) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, 4, inPlace, maxUnavailable(n))
 	var edits []told
@@ -58,7 +60,7 @@ func TestUpdatesKeepToABudgetAndGoOnWhenItFrees(t *testing.T) {
 }
 
 // startRestart is startUpdate for a user who wants containers restarted as they are.
-func startRestart(t testing.TB, o simulate.Options, n string, _ ...string) (*simulate.World, simulate.Planner) {
+func startRestart(t testing.TB, o cluster.Options, n string, _ ...string) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, 4, inPlace, maxUnavailable(n), readsConfig)
 	w.NodeAgents()

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -28,7 +29,7 @@ func watch(w *simulate.World) {
 	w.Limit("nodes with two pods", doubled, mostDoubled)
 	w.CheckInPlace()
 	w.CheckOwnership("set-uid")
-	w.CheckCreations(newSet(), func(v *simulate.View) int { return mostDoubled(v) })
+	w.CheckCreations(newSet(), func(v *cluster.View) int { return mostDoubled(v) })
 }
 
 // seen is what a view shows of each node that exists and should run a pod.
@@ -39,11 +40,11 @@ type seen struct {
 }
 
 // nodesIn are the nodes that should run a pod, with their pods.
-func nodesIn(v *simulate.View) map[string]*seen {
+func nodesIn(v *cluster.View) map[string]*seen {
 	set := setIn(v)
 	template := eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons)
 	nodes := map[string]*seen{}
-	for _, n := range simulate.List[*corev1.Node](v) {
+	for _, n := range cluster.List[*corev1.Node](v) {
 		if template.Of(n).ShouldRun {
 			nodes[n.Name] = &seen{}
 		}
@@ -63,7 +64,7 @@ func nodesIn(v *simulate.View) map[string]*seen {
 }
 
 // outOfService counts the nodes without an available pod.
-func outOfService(v *simulate.View) int {
+func outOfService(v *cluster.View) int {
 	n := 0
 	for _, s := range nodesIn(v) {
 		if !s.available {
@@ -74,7 +75,7 @@ func outOfService(v *simulate.View) int {
 }
 
 // notReadyNodes counts the nodes without a pod that is ready, whether or not for minReadySeconds.
-func notReadyNodes(v *simulate.View) int {
+func notReadyNodes(v *cluster.View) int {
 	n := 0
 	for _, s := range nodesIn(v) {
 		if !s.ready {
@@ -84,7 +85,7 @@ func notReadyNodes(v *simulate.View) int {
 	return n
 }
 
-func mostOutOfService(v *simulate.View) int {
+func mostOutOfService(v *cluster.View) int {
 	set := setIn(v)
 	l, r := limitsOf(set, len(nodesIn(v)), len(nodesIn(v))), set.Spec.UpdateStrategy.RollingUpdate
 	switch {
@@ -97,7 +98,7 @@ func mostOutOfService(v *simulate.View) int {
 }
 
 // doubled counts the nodes with a second pod beside one that is in service.
-func doubled(v *simulate.View) int {
+func doubled(v *cluster.View) int {
 	n := 0
 	for _, s := range nodesIn(v) {
 		if s.active > 1 && s.inService {
@@ -107,7 +108,7 @@ func doubled(v *simulate.View) int {
 	return n
 }
 
-func mostDoubled(v *simulate.View) int {
+func mostDoubled(v *cluster.View) int {
 	l := limitsOf(setIn(v), len(nodesIn(v)), len(nodesIn(v)))
 	if !l.readable {
 		return math.MaxInt
@@ -274,7 +275,7 @@ func unarrived(w *simulate.World) []string {
 			problems = append(problems, n.Name+": its pod is not available")
 		case on[0].Labels[contract.RevisionLabel] != hash && selector.Matches(labels.Set(n.Labels)):
 			kept++
-		case on[0].Labels[contract.RevisionLabel] == hash && !selector.Matches(labels.Set(n.Labels)) && returns(set) && set.Status.CurrentRevision != hash && len(simulate.List[*appsv1.ControllerRevision](v)) > 1:
+		case on[0].Labels[contract.RevisionLabel] == hash && !selector.Matches(labels.Set(n.Labels)) && returns(set) && set.Status.CurrentRevision != hash && len(cluster.List[*appsv1.ControllerRevision](v)) > 1:
 			problems = append(problems, n.Name+" is updated and not selected")
 		}
 	}

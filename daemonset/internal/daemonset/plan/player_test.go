@@ -9,8 +9,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/frame"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -36,7 +37,7 @@ type player struct {
 
 func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 	p := &player{world: w, featureGates: featureGates}
-	p.Player = rehearse.New(w, rehearse.Options[v1beta1.DaemonSet, *v1beta1.DaemonSet, Snapshot]{
+	p.Player = rehearse.New(w.Cluster(), rehearse.Options[v1beta1.DaemonSet, *v1beta1.DaemonSet, Snapshot]{
 		Set:      types.NamespacedName{Namespace: gen.Namespace, Name: "web"},
 		Workload: func() *played { return ofOperator(p.featureGates) },
 		Judge: func(seen Snapshot, todo Plan) {
@@ -47,7 +48,7 @@ func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 }
 
 // play is a world of so many nodes with DaemonSet "web" of image app:1 and the player of its plans, with every check.
-func play(t testing.TB, options simulate.Options, nodes int, change ...setOption) (*simulate.World, *player) {
+func play(t testing.TB, options cluster.Options, nodes int, change ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	set := newSet(change...)
 	set.Generation = 1
@@ -61,7 +62,7 @@ func play(t testing.TB, options simulate.Options, nodes int, change ...setOption
 
 // edit changes the set in the way of a user.
 func edit(w *simulate.World, change ...setOption) {
-	err := simulate.Change(w, simulate.UserActor, "", newSet(), func(set *v1beta1.DaemonSet) {
+	err := cluster.Change(w, cluster.UserActor, "", newSet(), func(set *v1beta1.DaemonSet) {
 		for _, c := range change {
 			c(set)
 		}
@@ -71,8 +72,8 @@ func edit(w *simulate.World, change ...setOption) {
 	}
 }
 
-func setIn(v *simulate.View) *v1beta1.DaemonSet {
-	return simulate.Get[*v1beta1.DaemonSet](v, gen.Namespace, "web")
+func setIn(v *cluster.View) *v1beta1.DaemonSet {
+	return cluster.Get[*v1beta1.DaemonSet](v, gen.Namespace, "web")
 }
 
 func present(w *simulate.World) *v1beta1.DaemonSet { return setIn(w.View(nil)) }

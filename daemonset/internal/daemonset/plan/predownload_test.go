@@ -7,6 +7,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -32,8 +34,8 @@ func TestImagesArePulledAheadOnFewNodes(t *testing.T) {
 func TestNodesThatFailedPullAgain(t *testing.T) {
 	var pulls *simulate.ImagePulls
 	worlds, jobs := 0, 0
-	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, simulate.Planner, simulate.Faults) {
-		w, p := play(t, simulate.Options{Seed: seed}, 5, partition("3"))
+	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
+		w, p := play(t, cluster.Options{Seed: seed}, 5, partition("3"))
 		p.featureGates.PreDownload = true
 		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
 		minutely(wants("app:2"))(w)

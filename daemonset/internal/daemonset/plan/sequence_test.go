@@ -6,15 +6,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
 // Stories are played in a calm world, where everything takes a second, and kept as files that read like a log.
 // UPDATE_GOLDEN=1 writes them anew; the difference is the review.
 func TestStories(t *testing.T) {
-	bad := map[string]simulate.Image{"app:bad": {CrashLoop: true}}
+	bad := map[string]cluster.Image{"app:bad": {CrashLoop: true}}
 	taint := func(w *simulate.World, effect corev1.TaintEffect) {
-		w.EditNode(simulate.CloudActor, "node-1", func(n *corev1.Node) {
+		w.EditNode(cluster.CloudActor, "node-1", func(n *corev1.Node) {
 			n.Spec.Taints = nil
 			if effect != "" {
 				n.Spec.Taints = []corev1.Taint{{Key: "busy", Effect: effect}}
@@ -43,7 +44,7 @@ func TestStories(t *testing.T) {
 		{"on-delete", 2, []setOption{deleting}, func(w *simulate.World) {
 			w.Edits(time.Minute,
 				simulate.Edit{What: "wants app:2", Do: func() { edit(w, image("app:2")) }},
-				simulate.Edit{What: "deletes a pod", Do: func() { _ = w.Delete(simulate.UserActor, w.Pods()[0]) }},
+				simulate.Edit{What: "deletes a pod", Do: func() { _ = w.Delete(cluster.UserActor, w.Pods()[0]) }},
 			)
 		}},
 		{"nodes-come-and-go", 2, nil, func(w *simulate.World) {
@@ -65,7 +66,7 @@ func TestStories(t *testing.T) {
 	}
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Calm: true, Seed: 1, Images: bad}, s.nodes, s.given...)
+			w, p := play(t, cluster.Options{Calm: true, Seed: 1, Images: bad}, s.nodes, s.given...)
 			answers(w, 3*time.Second)
 			if s.tell != nil {
 				s.tell(w)

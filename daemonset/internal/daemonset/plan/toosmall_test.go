@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -47,7 +48,7 @@ func TestANodeThatIsTooSmallHoldsUpNoOther(t *testing.T) {
 	for name, options := range map[string][]setOption{"resources": nil, "an image, too": {image("app:2")}} {
 		t.Run(name, func(t *testing.T) {
 			small := func(pod *corev1.Pod) bool { return eligibility.NodeOf(pod) == "node-3" }
-			refuses := func(_ *simulate.World, e simulate.Event) error {
+			refuses := func(_ *cluster.World, e cluster.Event) error {
 				pod, ok := e.Object.(*corev1.Pod)
 				if !ok || e.Subresource != "resize" || !small(pod) {
 					return nil
@@ -56,7 +57,7 @@ func TestANodeThatIsTooSmallHoldsUpNoOther(t *testing.T) {
 				refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: progress.NodeCapacityCause}}
 				return refused
 			}
-			w, p := play(t, simulate.Options{Seed: 1, Calm: true, Admission: refuses}, 5, inPlace, asks("1"), resizeDeadline(30))
+			w, p := play(t, cluster.Options{Seed: 1, Calm: true, Admission: refuses}, 5, inPlace, asks("1"), resizeDeadline(30))
 			before := map[string]*corev1.Pod{}
 			w.After(time.Minute, func() {
 				for _, pod := range w.Pods() {

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -161,7 +162,7 @@ func (w *world) snapshot() Snapshot {
 	s := Snapshot{
 		FeatureGates: w.featureGates, RetryFailedAt: w.retry, HadPod: w.had, UnreadySince: w.unready,
 		Snapshot: model.Snapshot[*v1beta1.DaemonSet]{
-			Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions,
+			Set: w.set, Owner: controllerRef(w.set), Pods: cluster.Snapshot(w.pods), Orphans: cluster.Snapshot(w.orphans), Revisions: w.revisions,
 			Now: now, Seed: 1, Refusals: w.refused, Chosen: revision.Choice{Update: w.revisions[1], Current: w.revisions[1]}, PullJobs: w.pulls,
 		},
 	}

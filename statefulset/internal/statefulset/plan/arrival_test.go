@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -67,7 +68,7 @@ func unarrived(w *simulate.World) []string {
 func (f *findings) unused(w *simulate.World, set *v1beta1.StatefulSet) {
 	p := &pass{Snapshot: Snapshot{Snapshot: model.Snapshot[*v1beta1.StatefulSet]{Set: set}}}
 	live, _, _ := liveIn(w.View(nil))
-	for _, claim := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+	for _, claim := range cluster.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
 		ordinal, present := p.ordinalOfClaim(claim.Name)
 		_, runs := live.Rank(ordinal)
 		goes := present && !runs && p.deletesWithScale() && p.isMarked(claim) && !hasOtherOwner(claim, set.UID)
@@ -83,7 +84,7 @@ func (f *findings) member(w *simulate.World, set *v1beta1.StatefulSet, o *corev1
 	f.demand(hasStorage(o, set.Spec.VolumeClaimTemplates) || onDelete(set) || rollingUpdate(set).Partition != nil, "pod %s lacks a volume", o.Name)
 	for _, v := range o.Spec.Volumes {
 		if c := v.PersistentVolumeClaim; c != nil {
-			f.demand(simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, c.ClaimName) != nil, "claim %s does not exist", c.ClaimName)
+			f.demand(cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, c.ClaimName) != nil, "claim %s does not exist", c.ClaimName)
 		}
 	}
 }
@@ -96,7 +97,7 @@ func (f *findings) grown(w *simulate.World, set *v1beta1.StatefulSet, o *corev1.
 	}
 	for i := range set.Spec.VolumeClaimTemplates {
 		t := &set.Spec.VolumeClaimTemplates[i]
-		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, claimName(t, o.Name))
+		claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, claimName(t, o.Name))
 		f.demand(claim != nil && !isSmallerThanTemplate(claim, t) && !hasLess(claim, requested(t)), "claim %s has not grown", claimName(t, o.Name))
 	}
 }
@@ -114,7 +115,7 @@ func (f *findings) status(set *v1beta1.StatefulSet, available, updated int) {
 func (f *findings) revisions(w *simulate.World, set *v1beta1.StatefulSet) {
 	limit, idle := valueOr(set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit), int32(0)
 	live := simulate.CountByRevision(w.View(nil).Owned(set.UID))
-	for _, r := range simulate.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
+	for _, r := range cluster.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
 			idle++
 		}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -65,17 +66,17 @@ func TestClaimsAreOwnedAsTheRetentionPolicySays(t *testing.T) {
 			"none": nil, "the set": {setRef()}, "another": {plainRef("v1", "ConfigMap", "c", "c")},
 		} {
 			t.Run(string(r.whenDeleted)+" "+string(r.whenScaled)+" from "+name, func(t *testing.T) {
-				w, p := play(t, simulate.Options{Seed: 1}, 2, claimed("data"), retention(r.whenDeleted, r.whenScaled))
+				w, p := play(t, cluster.Options{Seed: 1}, 2, claimed("data"), retention(r.whenDeleted, r.whenScaled))
 				w.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: gen.Namespace, UID: gen.UID("c")}})
-				w.OnEvent(func(w *simulate.World, e simulate.Event) { // the first owners of claim 1
-					if c, ok := e.Object.(*corev1.PersistentVolumeClaim); ok && e.Type == simulate.Added && c.Name == "data-web-1" {
-						_ = simulate.Change(w, simulate.UserActor, "", c, func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = before })
+				w.OnEvent(func(w *simulate.World, e cluster.Event) { // the first owners of claim 1
+					if c, ok := e.Object.(*corev1.PersistentVolumeClaim); ok && e.Type == cluster.Added && c.Name == "data-web-1" {
+						_ = cluster.Change(w, cluster.UserActor, "", c, func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = before })
 					}
 				})
 				simulate.Settle(t, w, p, 500)
 				kinds := func() string {
 					text := ""
-					claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1")
+					claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1")
 					require.NotNil(t, claim)
 					for _, ref := range claim.OwnerReferences {
 						if ref.Kind != "ConfigMap" {
@@ -86,15 +87,15 @@ func TestClaimsAreOwnedAsTheRetentionPolicySays(t *testing.T) {
 				}
 				assert.Equal(t, r.live, kinds())
 				var condemned string
-				w.OnEvent(func(_ *simulate.World, e simulate.Event) {
-					if o, ok := e.Object.(*corev1.Pod); ok && e.Actor == simulate.OperatorActor && o.DeletionTimestamp != nil {
+				w.OnEvent(func(_ *simulate.World, e cluster.Event) {
+					if o, ok := e.Object.(*corev1.Pod); ok && e.Actor == cluster.OperatorActor && o.DeletionTimestamp != nil {
 						condemned = kinds()
 					}
 				})
 				edit(w, replicas(1))
 				simulate.Settle(t, w, p, 500)
 				assert.Equal(t, r.condemned, condemned, "when the pod is deleted")
-				claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1")
+				claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1")
 				assert.Equal(t, r.whenScaled == del && name != "another", claim == nil, "the claim is gone")
 			})
 		}
@@ -103,13 +104,13 @@ func TestClaimsAreOwnedAsTheRetentionPolicySays(t *testing.T) {
 
 // A node that is lost takes no claim with it: a live pod never owns one.
 func TestAPodThatIsLostKeepsItsClaim(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 2, claimed("data"), retention("Delete", "Delete"))
+	w, p := play(t, cluster.Options{Seed: 1}, 2, claimed("data"), retention("Delete", "Delete"))
 	simulate.Settle(t, w, p, 500)
-	uid := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID
-	require.NoError(t, w.Delete(simulate.NodeActor, podOf(w, 1)))
+	uid := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID
+	require.NoError(t, w.Delete(cluster.NodeActor, podOf(w, 1)))
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)
-	assert.Equal(t, uid, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID)
+	assert.Equal(t, uid, cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-1").UID)
 }
 
 // While the server refuses to write the claims that a pod waits for, or the revision, which is written before them, no
@@ -137,11 +138,11 @@ func TestClaimsThatPodsWaitForAreLookedAtWhenTheyMayBeTried(t *testing.T) {
 
 // 3 replicas without 0 and 2-5, whenScaled Delete: claims for 1, 6 and 7; after scaling to 1 for 1 only.
 func TestClaimsOfReservedOrdinals(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), retention("Retain", "Delete"), reserved(0, "2-5"))
+	w, p := play(t, cluster.Options{Seed: 1}, 3, claimed("data"), retention("Retain", "Delete"), reserved(0, "2-5"))
 	simulate.Settle(t, w, p, 500)
 	names := func() []string {
 		var names []string
-		for _, c := range simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
+		for _, c := range cluster.List[*corev1.PersistentVolumeClaim](w.View(nil)) {
 			names = append(names, c.Name)
 		}
 		return names
@@ -247,12 +248,12 @@ func TestPodsWithoutAClaimTemplatesVolumeAreRecreated(t *testing.T) {
 		{"not with policy InPlaceOnly", given(t, 2, claimed("data"), policy(v1beta1.InPlaceOnly)).updated(span(0, 1), withoutVolumes), []string{}},
 	})
 	for _, way := range []setOption{inOrder(), maxUnavailable("2")} {
-		w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), way)
+		w, p := play(t, cluster.Options{Seed: 1}, 3, claimed("data"), way)
 		simulate.Settle(t, w, p, 500)
 		edit(w, func(s *v1beta1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Name = "store" })
 		simulate.Settle(t, w, p, 500)
 		arrived(t, w)
 		assert.Equal(t, "store-web-2", podOf(w, 2).Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
-		assert.NotNil(t, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-2"), "the former claim stays")
+		assert.NotNil(t, cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-2"), "the former claim stays")
 	}
 }

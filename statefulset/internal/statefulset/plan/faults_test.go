@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -53,7 +55,7 @@ func restartsInPlace(w *simulate.World) {
 	minutely(again("1"), again("2 side"))(w)
 }
 
-func (c course) start(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+func (c course) start(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, c.replicas, c.given...)
 	answers(w, 3*time.Second)
@@ -149,7 +151,7 @@ func bringBack(w *simulate.World, after time.Duration) {
 		for _, o := range w.Pods() {
 			if o.Labels["app"] == "other" {
 				w.Tell("foreign", "bring %s back", o.Name)
-				_ = simulate.Change(w, simulate.UserActor, "", o, func(o *corev1.Pod) { o.Labels["app"] = "web" })
+				_ = cluster.Change(w, cluster.UserActor, "", o, func(o *corev1.Pod) { o.Labels["app"] = "web" })
 			}
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -91,7 +93,7 @@ func TestClaimTemplatesComeAndGo(t *testing.T) {
 	t.Parallel()
 	walk := worlds(both(claimed("data", "log"), mounting("data", "log")), possible)
 	start := walk.Start
-	walk.Start = func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+	walk.Start = func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -118,16 +120,16 @@ func reclaimed(s *v1beta1.StatefulSet) {
 
 func TestALostPodBelowThePartitionComesBackWithItsClaims(t *testing.T) {
 	for _, way := range []setOption{inOrder(), maxUnavailable("1")} {
-		w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data", "log"), mounting("data", "log"), way)
+		w, p := play(t, cluster.Options{Seed: 1}, 3, claimed("data", "log"), mounting("data", "log"), way)
 		simulate.Settle(t, w, p, 500)
-		uid := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "log-web-0").UID
+		uid := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "log-web-0").UID
 		edit(w, unclaimed, partition(2))
 		simulate.Settle(t, w, p, 500)
-		require.NoError(t, w.Delete(simulate.NodeActor, podOf(w, 0)))
+		require.NoError(t, w.Delete(cluster.NodeActor, podOf(w, 0)))
 		simulate.Settle(t, w, p, 500)
 		arrived(t, w)
 		assert.Equal(t, []string{"data", "log"}, []string{podOf(w, 0).Spec.Volumes[0].Name, podOf(w, 0).Spec.Volumes[1].Name})
-		assert.Equal(t, uid, simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "log-web-0").UID)
+		assert.Equal(t, uid, cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "log-web-0").UID)
 		assert.Len(t, podOf(w, 2).Spec.Volumes, 1)
 	}
 }

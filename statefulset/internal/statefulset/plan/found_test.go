@@ -11,6 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -22,18 +24,18 @@ import (
 // A pod that becomes available between a plan and its write was taken out of service as one that was not in it.
 func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
-		w, p := play(t, simulate.Options{Seed: 1, Calm: true}, 2, policy(way), minReady(5), inOrder())
-		operator := simulate.NewOperator(w, p, simulate.Faults{})
+		w, p := play(t, cluster.Options{Seed: 1, Calm: true}, 2, policy(way), minReady(5), inOrder())
+		player := simulate.NewOperator(w, p, simulate.Faults{})
 		for len(w.View(nil).Available("set-uid", 0)) < 1 {
-			operator.Pass()
+			player.Pass()
 			w.Advance(time.Second)
 		}
 		edit(w, image("app:2"))
-		steps, _ := p.Plan(w.View(nil), w.Now(), 1)
+		steps, _ := p.Plan(&operator.View{View: w.View(nil)}, w.Now(), 1)
 		require.Empty(t, w.View(nil).Available("set-uid", 5))
 		w.Advance(5 * time.Second)
 		require.Len(t, w.View(nil).Available("set-uid", 5), 1)
-		operator.Run(steps)
+		player.Run(steps)
 		assert.Len(t, w.View(nil).Available("set-uid", 5), 1, "the story:\n%s", w.Story())
 		assert.Empty(t, w.Violations())
 		simulate.Settle(t, w, p, 500)
@@ -45,7 +47,7 @@ func TestPodsThatBecameAvailableMeanwhileAreSpared(t *testing.T) {
 // in the first ten seconds, ten pods thirty.
 func TestConflictsOfNewPodsAreQuiet(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
-		w, p := play(t, simulate.Options{Seed: seed}, 2)
+		w, p := play(t, cluster.Options{Seed: seed}, 2)
 		minutely(told{"wants more replicas", replicas([]int32{4, 5, 12}[seed%3])})(w)
 		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: seed, Refused: []simulate.Refused{{
 			Write: "create Pod", Code: http.StatusConflict, From: 50 * time.Second, Until: 4 * time.Minute,
@@ -56,7 +58,7 @@ func TestConflictsOfNewPodsAreQuiet(t *testing.T) {
 
 // startUpdate plays a set of four pods, n of which may be out of service at once. After a minute its user wants the images,
 // one each second.
-func startUpdate(t testing.TB, o simulate.Options, n string, images ...string) (*simulate.World, simulate.Planner) {
+func startUpdate(t testing.TB, o cluster.Options, n string, images ...string) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, 4, policy(v1beta1.InPlaceIfPossible), maxUnavailable(n))
 	var edits []told
@@ -94,7 +96,7 @@ func TestABudgetThatRefusesTellsOfItself(t *testing.T) {
 }
 
 // startRestart is startUpdate for a user who wants containers restarted as they are.
-func startRestart(t testing.TB, o simulate.Options, n string, _ ...string) (*simulate.World, simulate.Planner) {
+func startRestart(t testing.TB, o cluster.Options, n string, _ ...string) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := play(t, o, 4, policy(v1beta1.InPlaceOnly), maxUnavailable(n), readsConfig)
 	w.NodeAgents()

@@ -11,14 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
 // badImages never become ready, each in its own way.
-func badImages() map[string]simulate.Image {
-	return map[string]simulate.Image{"app:crash": {CrashLoop: true}, "app:pull": {PullError: true}, "app:unready": {NeverReady: true}}
+func badImages() map[string]cluster.Image {
+	return map[string]cluster.Image{"app:crash": {CrashLoop: true}, "app:pull": {PullError: true}, "app:unready": {NeverReady: true}}
 }
 
 // Users edit the set in the middle of everything; in the end they want something good, and get it.
@@ -41,7 +43,7 @@ func explore(t *testing.T, faults func(seed uint64) simulate.Faults) {
 func worlds(given ...setOption) simulate.Walk {
 	return simulate.Walk{
 		Count: 200, Unarrived: unarrived,
-		Start: func(t testing.TB, seed uint64) (*simulate.World, simulate.Planner) {
+		Start: func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 			t.Helper()
 			return walk(t, seed, given...)
 		},
@@ -80,7 +82,7 @@ func describeSpec(set *v1beta1.StatefulSet) string {
 func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 99))
-	options := simulate.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3), JudgesResizes: seed%4 < 2}
+	options := cluster.Options{Seed: seed, Images: badImages(), Flaps: 0.1 * float64(seed%3), JudgesResizes: seed%4 < 2}
 	w, p := play(t, options, int32(rng.IntN(6)), append([]setOption{randomSet(rng)}, given...)...)
 	p.featureGates.PreDownload = rng.IntN(4) == 0
 	p.featureGates.PreparingUpdateAsUpdate, p.offline = rng.IntN(4) == 0, rng.IntN(2) == 0
@@ -94,11 +96,11 @@ func walk(t testing.TB, seed uint64, given ...setOption) (*simulate.World, *play
 		}
 		w.EditAfter(at, func() {
 			edit(w, change, valid)
-			w.Tell(simulate.UserActor, "edits: image %s %s", present(w).Spec.Template.Spec.Containers[0].Image, describeSpec(present(w)))
+			w.Tell(cluster.UserActor, "edits: image %s %s", present(w).Spec.Template.Spec.Containers[0].Image, describeSpec(present(w)))
 		})
 	}
 	w.After(at+time.Duration(rng.IntN(60))*time.Second, func() {
-		w.Tell(simulate.UserActor, "wants something good")
+		w.Tell(cluster.UserActor, "wants something good")
 		edit(w, image("app:good"), paused(false), updateType(appsv1.RollingUpdateStatefulSetStrategyType), kept, possible, feasible, valid)
 	})
 	return w, p

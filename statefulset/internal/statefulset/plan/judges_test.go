@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -37,12 +38,12 @@ func watch(w *simulate.World) {
 }
 
 // liveIn are the live ordinals of the set in the view, and whether its spec says which.
-func liveIn(v *simulate.View) (ordinals.Live, numbers, bool) {
+func liveIn(v *cluster.View) (ordinals.Live, numbers, bool) {
 	n, reserved, err := readNumbers(setIn(v), allFeatureGates())
 	return reserved.Live(n.start, n.replicas), n, err == nil
 }
 
-func outOfService(v *simulate.View) int {
+func outOfService(v *cluster.View) int {
 	live, n, ok := liveIn(v)
 	if !ok {
 		return 0
@@ -58,7 +59,7 @@ func outOfService(v *simulate.View) int {
 	return live.Len() - serving
 }
 
-func mostOutOfService(v *simulate.View) int {
+func mostOutOfService(v *cluster.View) int {
 	if _, n, ok := liveIn(v); ok {
 		return n.maxUnavailable
 	}
@@ -66,23 +67,23 @@ func mostOutOfService(v *simulate.View) int {
 }
 
 // claimsAreRetained demands that under policy Retain nobody deletes a claim that the set has had in its hands.
-func claimsAreRetained(w *simulate.World, e simulate.Event) {
+func claimsAreRetained(w *simulate.World, e cluster.Event) {
 	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
-	if !ok || claim.DeletionTimestamp == nil && e.Type != simulate.Deleted {
+	if !ok || claim.DeletionTimestamp == nil && e.Type != cluster.Deleted {
 		return
 	}
-	if e.Actor == simulate.OperatorActor && claim.Annotations[v1beta1.DeleteWhenScaledAnnotation] != "set-uid" {
+	if e.Actor == cluster.OperatorActor && claim.Annotations[v1beta1.DeleteWhenScaledAnnotation] != "set-uid" {
 		w.Violate("claim %s is deleted, which does not go with its ordinal", claim.Name)
 	}
-	if e.Actor == simulate.CollectorActor && e.Old.GetDeletionTimestamp() == nil && present(w) != nil && present(w).Spec.PersistentVolumeClaimRetentionPolicy == nil {
+	if e.Actor == cluster.CollectorActor && e.Old.GetDeletionTimestamp() == nil && present(w) != nil && present(w).Spec.PersistentVolumeClaimRetentionPolicy == nil {
 		w.Violate("claim %s is collected and the set retains claims", claim.Name)
 	}
 }
 
 // podsHaveTheirClaims demands that a pod that is created finds the claims of its ordinal.
-func podsHaveTheirClaims(w *simulate.World, e simulate.Event) {
+func podsHaveTheirClaims(w *simulate.World, e cluster.Event) {
 	pod, ok := e.Object.(*corev1.Pod)
-	if !ok || e.Type != simulate.Added || e.Actor != simulate.OperatorActor {
+	if !ok || e.Type != cluster.Added || e.Actor != cluster.OperatorActor {
 		return
 	}
 	for _, volume := range pod.Spec.Volumes {
@@ -93,26 +94,26 @@ func podsHaveTheirClaims(w *simulate.World, e simulate.Event) {
 }
 
 // onePodForEachOrdinal demands that a pod comes only after the former one of its name is gone.
-func onePodForEachOrdinal() func(*simulate.World, simulate.Event) {
+func onePodForEachOrdinal() func(*simulate.World, cluster.Event) {
 	exists := map[string]bool{}
-	return func(w *simulate.World, e simulate.Event) {
+	return func(w *simulate.World, e cluster.Event) {
 		if e.Kind != "Pod" {
 			return
 		}
 		name := e.Object.GetName()
-		if e.Type == simulate.Added && exists[name] {
+		if e.Type == cluster.Added && exists[name] {
 			w.Violate("two pods %s", name)
 		}
-		exists[name] = e.Type != simulate.Deleted
+		exists[name] = e.Type != cluster.Deleted
 	}
 }
 
 // oneReplacementForEachSize demands that a claim that awaits a mount has one pod replaced for each size.
-func oneReplacementForEachSize() func(*simulate.World, simulate.Event) {
+func oneReplacementForEachSize() func(*simulate.World, cluster.Event) {
 	replaced := map[string]types.UID{}
-	return func(w *simulate.World, e simulate.Event) {
+	return func(w *simulate.World, e cluster.Event) {
 		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
-		if !ok || e.Actor != simulate.OperatorActor || claim.Annotations[v1beta1.RemountAnnotation] == "" {
+		if !ok || e.Actor != cluster.OperatorActor || claim.Annotations[v1beta1.RemountAnnotation] == "" {
 			return
 		}
 		pod, size := remountOf(claim)
@@ -126,16 +127,16 @@ func oneReplacementForEachSize() func(*simulate.World, simulate.Event) {
 
 // newestRevision is the name of the update revision. The status says it later.
 func newestRevision(w *simulate.World) string {
-	all := simulate.List[*appsv1.ControllerRevision](w.View(nil))
+	all := cluster.List[*appsv1.ControllerRevision](w.View(nil))
 	return slices.MaxFunc(all, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) }).Name
 }
 
 // kubeletsHaveTheirTime demands that no pod is replaced for the sake of a size alone as long as its kubelet may grow the
 // file system.
-func kubeletsHaveTheirTime(w *simulate.World, e simulate.Event) {
+func kubeletsHaveTheirTime(w *simulate.World, e cluster.Event) {
 	claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
 	set := present(w)
-	if !ok || set == nil || e.Actor != simulate.OperatorActor || e.Old == nil || e.Old.GetAnnotations()[v1beta1.RemountAnnotation] == claim.Annotations[v1beta1.RemountAnnotation] {
+	if !ok || set == nil || e.Actor != cluster.OperatorActor || e.Old == nil || e.Old.GetAnnotations()[v1beta1.RemountAnnotation] == claim.Annotations[v1beta1.RemountAnnotation] {
 		return
 	}
 	uid, _ := remountOf(claim)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -95,14 +96,14 @@ func left(t *testing.T, w *simulate.World, template corev1.PodTemplateSpec, n in
 func TestPodsOfABuiltInSetAreTakenOverWithoutARestart(t *testing.T) {
 	for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
 		for _, order := range []setOption{inOrder(), maxUnavailable("2")} {
-			w, p := play(t, simulate.Options{Seed: 3}, 3, policy(way), order)
+			w, p := play(t, cluster.Options{Seed: 3}, 3, policy(way), order)
 			left(t, w, *present(w).Spec.Template.DeepCopy(), 3)
 			before := identities(w)
 			require.Len(t, w.Pods(), 3)
 			simulate.Settle(t, w, p, 500)
 			arrived(t, w)
 			require.Equal(t, before, identities(w), "the story:\n%s", w.Story())
-			require.Len(t, simulate.List[*appsv1.ControllerRevision](w.View(nil)), 1, "the revision was adopted")
+			require.Len(t, cluster.List[*appsv1.ControllerRevision](w.View(nil)), 1, "the revision was adopted")
 			edit(w, image("app:2"))
 			simulate.Settle(t, w, p, 500)
 			arrived(t, w)

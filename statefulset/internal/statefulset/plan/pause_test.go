@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -19,7 +20,7 @@ import (
 func TestAPauseTakesBackPodsWhoseHookHasLetGo(t *testing.T) {
 	for _, how := range []v1beta1.PodUpdatePolicy{v1beta1.InPlaceIfPossible, v1beta1.ReCreate} {
 		t.Run(string(how), func(t *testing.T) {
-			w, p := play(t, simulate.Options{Seed: 5}, 3, policy(how), hooked(), hookTaken(), maxUnavailable("1"))
+			w, p := play(t, cluster.Options{Seed: 5}, 3, policy(how), hooked(), hookTaken(), maxUnavailable("1"))
 			simulate.Settle(t, w, p, 500)
 			before := identities(w)
 			edit(w, image("app:2"))
@@ -29,7 +30,7 @@ func TestAPauseTakesBackPodsWhoseHookHasLetGo(t *testing.T) {
 			require.Len(t, w.View(nil).Available("set-uid", 0), 2, "the hook holds one")
 			for _, pod := range activePods(w) {
 				if state := pod.Labels[contract.LifecycleStateLabel]; state != contract.LifecycleNormal {
-					require.NoError(t, simulate.Change(w, simulate.UserActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, simulate.HookLabel) }))
+					require.NoError(t, cluster.Change(w, cluster.UserActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, simulate.HookLabel) }))
 				}
 			}
 			simulate.Settle(t, w, p, 500)

@@ -14,8 +14,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/frame"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/rehearse"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -43,7 +44,7 @@ type player struct {
 
 func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 	p := &player{world: w, featureGates: featureGates}
-	p.Player = rehearse.New(w, rehearse.Options[v1beta1.StatefulSet, *v1beta1.StatefulSet, Snapshot]{
+	p.Player = rehearse.New(w.Cluster(), rehearse.Options[v1beta1.StatefulSet, *v1beta1.StatefulSet, Snapshot]{
 		Set:      types.NamespacedName{Namespace: gen.Namespace, Name: "web"},
 		Workload: func() *played { return ofOperator(p.featureGates) },
 		Judge: func(seen Snapshot, todo Plan) {
@@ -54,7 +55,7 @@ func newPlayer(w *simulate.World, featureGates FeatureGates) *player {
 }
 
 // play is a world with StatefulSet "web" of image app:1 and the player of its plans, with every check.
-func play(t testing.TB, options simulate.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
+func play(t testing.TB, options cluster.Options, replicas int32, change ...setOption) (*simulate.World, *player) {
 	t.Helper()
 	set := newSet(replicas, change...)
 	set.Generation = 1
@@ -75,10 +76,10 @@ const largestVolume = "10Gi"
 // growVolumes lets the storage of the world follow claims that ask for another size, in its phases: the volume grows after
 // a while, or is too large, and then its file system.
 func (p *player) growVolumes() {
-	p.world.OnEvent(func(w *simulate.World, e simulate.Event) {
+	p.world.OnEvent(func(w *simulate.World, e cluster.Event) {
 		switch o := e.Object.(type) {
 		case *corev1.PersistentVolumeClaim:
-			if e.Actor == simulate.OperatorActor && e.Type == simulate.Modified && !hasRequestedSize(o) && pendingFileSystem(o) == nil {
+			if e.Actor == cluster.OperatorActor && e.Type == cluster.Modified && !hasRequestedSize(o) && pendingFileSystem(o) == nil {
 				w.After(5*time.Second, func() { p.grow(o) })
 			}
 		case *corev1.Pod:
@@ -94,7 +95,7 @@ func (p *player) growVolumes() {
 const driver = "driver"
 
 func (p *player) grow(claim *corev1.PersistentVolumeClaim) {
-	_ = simulate.Change(p.world, driver, "status", claim, func(c *corev1.PersistentVolumeClaim) {
+	_ = cluster.Change(p.world, driver, "status", claim, func(c *corev1.PersistentVolumeClaim) {
 		is := corev1.PersistentVolumeClaimCondition{
 			Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.world.Now()),
 		}
@@ -127,9 +128,9 @@ func mount(w *simulate.World, o *corev1.Pod) {
 		if v.PersistentVolumeClaim == nil {
 			continue
 		}
-		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), o.Namespace, v.PersistentVolumeClaim.ClaimName)
+		claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), o.Namespace, v.PersistentVolumeClaim.ClaimName)
 		if claim != nil && pendingFileSystem(claim) != nil {
-			_ = simulate.Change(w, simulate.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
+			_ = cluster.Change(w, cluster.BinderActor, "status", claim, func(c *corev1.PersistentVolumeClaim) {
 				c.Status.Capacity, c.Status.Conditions = c.Spec.Resources.Requests, nil
 			})
 		}
@@ -138,7 +139,7 @@ func mount(w *simulate.World, o *corev1.Pod) {
 
 // edit changes the set in the way of a user.
 func edit(w *simulate.World, change ...setOption) {
-	err := simulate.Change(w, simulate.UserActor, "", newSet(0), func(set *v1beta1.StatefulSet) {
+	err := cluster.Change(w, cluster.UserActor, "", newSet(0), func(set *v1beta1.StatefulSet) {
 		for _, c := range change {
 			c(set)
 		}
@@ -148,8 +149,8 @@ func edit(w *simulate.World, change ...setOption) {
 	}
 }
 
-func setIn(v *simulate.View) *v1beta1.StatefulSet {
-	return simulate.Get[*v1beta1.StatefulSet](v, gen.Namespace, "web")
+func setIn(v *cluster.View) *v1beta1.StatefulSet {
+	return cluster.Get[*v1beta1.StatefulSet](v, gen.Namespace, "web")
 }
 
 func present(w *simulate.World) *v1beta1.StatefulSet { return setIn(w.View(nil)) }
@@ -157,7 +158,7 @@ func present(w *simulate.World) *v1beta1.StatefulSet { return setIn(w.View(nil))
 func activePods(w *simulate.World) []*corev1.Pod { return w.View(nil).Active("set-uid") }
 
 func podOf(w *simulate.World, ordinal int32) *corev1.Pod {
-	return simulate.Get[*corev1.Pod](w.View(nil), gen.Namespace, podName("web", ordinal))
+	return cluster.Get[*corev1.Pod](w.View(nil), gen.Namespace, podName("web", ordinal))
 }
 
 // running are the ordinals of the active pods, in order.

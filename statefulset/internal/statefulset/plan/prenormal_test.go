@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -23,7 +24,7 @@ func TestAnEditDoesNotPassByPreNormal(t *testing.T) {
 		"annotation": func(s *v1beta1.StatefulSet) { s.Spec.Template.Annotations = map[string]string{"a": "b"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Seed: 5}, 2, inOrder(), policy(v1beta1.InPlaceIfPossible), preNormalHook())
+			w, p := play(t, cluster.Options{Seed: 5}, 2, inOrder(), policy(v1beta1.InPlaceIfPossible), preNormalHook())
 			simulate.Settle(t, w, p, 500)
 			edit(w, change)
 			simulate.Settle(t, w, p, 500)
@@ -34,7 +35,7 @@ func TestAnEditDoesNotPassByPreNormal(t *testing.T) {
 			assert.Empty(t, w.View(nil).Available("set-uid", 0))
 			w.AnswerHooks(time.Second, func() *workload.Lifecycle { return present(w).Spec.Lifecycle })
 			for _, pod := range activePods(w) {
-				require.NoError(t, simulate.Change(w, simulate.UserActor, "", pod, func(o *corev1.Pod) { o.Labels[simulate.HookLabel] = simulate.HookTaken }))
+				require.NoError(t, cluster.Change(w, cluster.UserActor, "", pod, func(o *corev1.Pod) { o.Labels[simulate.HookLabel] = simulate.HookTaken }))
 			}
 			simulate.Settle(t, w, p, 1000)
 			assert.Len(t, w.View(nil).Available("set-uid", 0), 2)

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -25,10 +26,10 @@ import (
 
 // 2109: while one pod did not come to its end, nothing happened to higher ordinals.
 func TestAPodThatNeverEndsHoldsUpNoOther(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 4}, 4, maxUnavailable("2"), claimed("data"))
+	w, p := play(t, cluster.Options{Seed: 4}, 4, maxUnavailable("2"), claimed("data"))
 	simulate.Settle(t, w, p, 500)
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", podOf(w, 1), func(o *corev1.Pod) { o.Finalizers = []string{"example.com/hold"} }))
-	require.NoError(t, w.Delete(simulate.UserActor, podOf(w, 1)))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", podOf(w, 1), func(o *corev1.Pod) { o.Finalizers = []string{"example.com/hold"} }))
+	require.NoError(t, w.Delete(cluster.UserActor, podOf(w, 1)))
 	edit(w, image("app:2"), replicas(6))
 	operator := simulate.NewOperator(w, p, simulate.Faults{})
 	for start := w.Now(); w.Now().Sub(start) < 5*time.Minute; w.Advance(time.Second) {
@@ -39,14 +40,14 @@ func TestAPodThatNeverEndsHoldsUpNoOther(t *testing.T) {
 	for _, o := range activePods(w) {
 		assert.Equal(t, "app:2", o.Spec.Containers[0].Image, o.Name)
 	}
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", podOf(w, 1), func(o *corev1.Pod) { o.Finalizers = nil }))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", podOf(w, 1), func(o *corev1.Pod) { o.Finalizers = nil }))
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)
 }
 
 // Two pods of a bad image are not wanted any more: each waited for the other, whatever the template.
 func TestANewTemplateEndsTheWaitOfCondemnedPods(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1, Images: badImages()}, 4, inOrder(), policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"))
+	w, p := play(t, cluster.Options{Seed: 1, Images: badImages()}, 4, inOrder(), policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"))
 	simulate.Settle(t, w, p, 500)
 	edit(w, image("app:pull"))
 	simulate.Settle(t, w, p, 500)
@@ -63,7 +64,7 @@ func TestANewTemplateEndsTheWaitOfCondemnedPods(t *testing.T) {
 func TestNoPercentageHangsARollout(t *testing.T) {
 	for _, percentage := range []string{"1%", "34%", "99%", "100%", "200%"} {
 		for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
-			w, p := play(t, simulate.Options{Seed: 7, Flaps: 0.3}, 3, policy(way), maxUnavailable(percentage))
+			w, p := play(t, cluster.Options{Seed: 7, Flaps: 0.3}, 3, policy(way), maxUnavailable(percentage))
 			simulate.Settle(t, w, p, 500)
 			edit(w, image("app:2"))
 			simulate.Settle(t, w, p, 500)
@@ -82,7 +83,7 @@ func TestAPodIsReplacedAsSoonAsItIsGone(t *testing.T) {
 func TestGoingBackFromABadRevisionSparesHealthyPods(t *testing.T) {
 	for _, way := range [][]setOption{{inOrder()}, {maxUnavailable("2")}, {inOrder(), policy(v1beta1.InPlaceIfPossible)}, {maxUnavailable("2"), policy(v1beta1.InPlaceIfPossible)}} {
 		for name := range badImages() {
-			w, p := play(t, simulate.Options{Seed: 2, Images: badImages()}, 4, way...)
+			w, p := play(t, cluster.Options{Seed: 2, Images: badImages()}, 4, way...)
 			simulate.Settle(t, w, p, 500)
 			edit(w, image(name))
 			simulate.Settle(t, w, p, 500)
@@ -106,7 +107,7 @@ func TestGoingBackFromABadRevisionSparesHealthyPods(t *testing.T) {
 // Whatever the present revision is stuck on, in either way of managing pods, a good one rolls out.
 // kubernetes/kubernetes 67250, 137409.
 func TestAGoodRevisionEndsWhateverABadOneIsStuckOn(t *testing.T) {
-	stuck := map[string]simulate.Options{
+	stuck := map[string]cluster.Options{
 		"crashes": {Images: badImages()}, "no image": {Images: badImages()}, "no node": {Unschedulable: func(o *corev1.Pod) bool { return o.Spec.Containers[0].Image == "app:nowhere" }},
 	}
 	images := map[string]string{"crashes": "app:crash", "no image": "app:pull", "no node": "app:nowhere"}
@@ -120,7 +121,7 @@ func TestAGoodRevisionEndsWhateverABadOneIsStuckOn(t *testing.T) {
 				simulate.Settle(t, w, p, 500)
 				serving := len(w.View(nil).Available("set-uid", 0))
 				require.GreaterOrEqual(t, serving, 2, name)
-				w.Limit("fewer than two pods serve", func(v *simulate.View) int { return 2 - len(v.Available("set-uid", 0)) }, func(*simulate.View) int { return 0 })
+				w.Limit("fewer than two pods serve", func(v *cluster.View) int { return 2 - len(v.Available("set-uid", 0)) }, func(*cluster.View) int { return 0 })
 				edit(w, image("app:good"))
 				simulate.Settle(t, w, p, 500)
 				arrived(t, w)
@@ -140,7 +141,7 @@ func TestHooksNeverLeaveASetStuck(t *testing.T) {
 		for _, order := range []setOption{inOrder(), maxUnavailable("2")} {
 			for _, way := range []v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible} {
 				t.Run(name+" "+string(way), func(t *testing.T) {
-					w, p := play(t, simulate.Options{Seed: 5}, 3, policy(way), hooked(), hookTaken(), order)
+					w, p := play(t, cluster.Options{Seed: 5}, 3, policy(way), hooked(), hookTaken(), order)
 					simulate.Settle(t, w, p, 500)
 					edit(w, image("app:2"))
 					simulate.Settle(t, w, p, 500)
@@ -156,9 +157,9 @@ func TestHooksNeverLeaveASetStuck(t *testing.T) {
 
 // 369, 606, 635, 1493, 2297: an update between two names of one image never ended.
 func TestTwoNamesOfOneImageEndAnUpdate(t *testing.T) {
-	same := map[string]simulate.Image{"app:1": {Digest: "same"}, "docker.io/library/app:1": {Digest: "same"}}
+	same := map[string]cluster.Image{"app:1": {Digest: "same"}, "docker.io/library/app:1": {Digest: "same"}}
 	for seed := uint64(1); seed <= 5; seed++ {
-		w, p := play(t, simulate.Options{Seed: seed, Images: same}, 2, policy(v1beta1.InPlaceOnly))
+		w, p := play(t, cluster.Options{Seed: seed, Images: same}, 2, policy(v1beta1.InPlaceOnly))
 		simulate.Settle(t, w, p, 500)
 		before := identities(w)
 		edit(w, image("docker.io/library/app:1"))
@@ -187,7 +188,7 @@ func TestResourcesChangeInPlaceWithoutARestart(t *testing.T) {
 			s.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
 		}
 	}
-	w, p := play(t, simulate.Options{Seed: 6}, 2, policy(v1beta1.InPlaceIfPossible), cpu("1"), inOrder())
+	w, p := play(t, cluster.Options{Seed: 6}, 2, policy(v1beta1.InPlaceIfPossible), cpu("1"), inOrder())
 	simulate.Settle(t, w, p, 500)
 	before := identities(w)
 	edit(w, cpu("2"))
@@ -202,12 +203,12 @@ func TestResourcesChangeInPlaceWithoutARestart(t *testing.T) {
 
 // 1765, 1829, W6: what had been expected and never came held a set up for ever.
 func TestPodsThatVanishUnseenAreMadeAgain(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 3, policy(v1beta1.InPlaceIfPossible), partition(1))
+	w, p := play(t, cluster.Options{Seed: 1}, 3, policy(v1beta1.InPlaceIfPossible), partition(1))
 	vanished := 0
-	w.OnEvent(func(w *simulate.World, e simulate.Event) {
-		if o, ok := e.Object.(*corev1.Pod); ok && vanished < 6 && (e.Type == simulate.Added || o.Labels[contract.LifecycleStateLabel] == contract.LifecycleUpdating) && o.DeletionTimestamp == nil {
+	w.OnEvent(func(w *simulate.World, e cluster.Event) {
+		if o, ok := e.Object.(*corev1.Pod); ok && vanished < 6 && (e.Type == cluster.Added || o.Labels[contract.LifecycleStateLabel] == contract.LifecycleUpdating) && o.DeletionTimestamp == nil {
 			vanished++
-			require.NoError(t, w.Delete(simulate.UserActor, e.Object))
+			require.NoError(t, w.Delete(cluster.UserActor, e.Object))
 		}
 	})
 	minutely(wants("app:2"))(w)
@@ -219,7 +220,7 @@ func TestPodsThatVanishUnseenAreMadeAgain(t *testing.T) {
 // 632, 1751, 1819: what partition means changed, and what a raised one does. It counts pods; those that
 // are updated already stay so until they are replaced, and come back at the current revision.
 func TestThePartitionCountsPodsInBothDirections(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 4}, 5, partition(5), startAt(10))
+	w, p := play(t, cluster.Options{Seed: 4}, 5, partition(5), startAt(10))
 	simulate.Settle(t, w, p, 500)
 	edit(w, image("app:2"))
 	old := func() int {
@@ -230,7 +231,7 @@ func TestThePartitionCountsPodsInBothDirections(t *testing.T) {
 		simulate.Settle(t, w, p, 500)
 		assert.Equal(t, step[1], old(), "partition %d", step[0])
 	}
-	require.NoError(t, w.Delete(simulate.UserActor, podOf(w, 11)))
+	require.NoError(t, w.Delete(cluster.UserActor, podOf(w, 11)))
 	simulate.Settle(t, w, p, 500)
 	assert.Equal(t, 2, old())
 }
@@ -254,7 +255,7 @@ func TestPreparedPodsAreStillOfTheirRevision(t *testing.T) {
 
 // W26: the key that takes a pod out of service stayed on it after the update.
 func TestMarkedPodsComeBackIntoService(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 8}, 2, policy(v1beta1.InPlaceIfPossible), hooked(), hookTaken(), func(s *v1beta1.StatefulSet) {
+	w, p := play(t, cluster.Options{Seed: 8}, 2, policy(v1beta1.InPlaceIfPossible), hooked(), hookTaken(), func(s *v1beta1.StatefulSet) {
 		hook := *s.Spec.Lifecycle.InPlaceUpdate
 		hook.MarkPodNotReady = true
 		s.Spec.Lifecycle = &workload.Lifecycle{InPlaceUpdate: &hook, PreDelete: &hook}
@@ -262,7 +263,7 @@ func TestMarkedPodsComeBackIntoService(t *testing.T) {
 	answers(w, 3*time.Second)
 	simulate.Settle(t, w, p, 500)
 	marked := 0
-	w.OnEvent(func(_ *simulate.World, e simulate.Event) {
+	w.OnEvent(func(_ *simulate.World, e cluster.Event) {
 		o, ok := e.Object.(*corev1.Pod)
 		if ok && lifecycle.State(o) == contract.LifecyclePreparingUpdate && podstate.Condition(o, contract.KruisePodReady).Status == corev1.ConditionFalse {
 			marked++
@@ -305,7 +306,7 @@ func TestPodsAreCreatedInASlowStart(t *testing.T) {
 
 // A name that somebody else has taken keeps one ordinal empty, and no other: G6.
 func TestATakenNameHoldsUpNoOtherPod(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 9}, 5)
+	w, p := play(t, cluster.Options{Seed: 9}, 5)
 	w.Add(gen.Pod("web-1", gen.OnNode("node-1")))
 	operator := simulate.NewOperator(w, p, simulate.Faults{})
 	for range 30 {
@@ -318,10 +319,10 @@ func TestATakenNameHoldsUpNoOtherPod(t *testing.T) {
 
 // W29: deletions carried no UID, so that a stale view could delete a fresh pod of the name.
 func TestAStaleViewDeletesNoFreshPod(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 9}, 2)
+	w, p := play(t, cluster.Options{Seed: 9}, 2)
 	simulate.Settle(t, w, p, 500)
 	stale := podOf(w, 1)
-	require.NoError(t, w.Delete(simulate.UserActor, stale))
+	require.NoError(t, w.Delete(cluster.UserActor, stale))
 	simulate.Settle(t, w, p, 500)
 	fresh := podOf(w, 1)
 	require.NotEqual(t, stale.UID, fresh.UID)
@@ -333,12 +334,12 @@ func TestAStaleViewDeletesNoFreshPod(t *testing.T) {
 // a rollout, and for the next image.
 func TestASetCreatedAgainKnowsItsRevisions(t *testing.T) {
 	given := []setOption{policy(v1beta1.InPlaceIfPossible), maxUnavailable("2"), partition(1), claimed("data")}
-	w, p := play(t, simulate.Options{Seed: 5}, 3, given...)
+	w, p := play(t, cluster.Options{Seed: 5}, 3, given...)
 	simulate.Settle(t, w, p, 500)
 	edit(w, image("app:2"))
 	simulate.Settle(t, w, p, 500)
 	before := identities(w)
-	require.NoError(t, w.Leave(simulate.UserActor, present(w)))
+	require.NoError(t, w.Leave(cluster.UserActor, present(w)))
 	again := newSet(3, append(given, image("app:2"))...)
 	again.Generation = 1
 	w.Add(again)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -126,7 +127,7 @@ func TestPodsAreReplacedForTheNextMount(t *testing.T) {
 // An edit of sizes alone, with a driver that grows file systems at the next mount, ends without a human.
 func TestSizesGrowWithADriverThatResizesOffline(t *testing.T) {
 	for _, change := range [][]setOption{{inOrder()}, {maxUnavailable("2")}, {policy(v1beta1.InPlaceIfPossible)}, {hooked(), hookTaken()}} {
-		w, p := play(t, simulate.Options{Seed: 1}, 4, append(change, claimed("data", "log"), growing("1Gi"))...)
+		w, p := play(t, cluster.Options{Seed: 1}, 4, append(change, claimed("data", "log"), growing("1Gi"))...)
 		p.offline = true
 		answers(w, 3*time.Second)
 		simulate.Settle(t, w, p, 500)
@@ -143,7 +144,7 @@ func TestSizesGrowWithADriverThatResizesOffline(t *testing.T) {
 
 // A driver whose file systems never grow has each pod replaced once, and not again and again.
 func TestADriverThatNeverGrowsHasPodsReplacedOnce(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), growing("1Gi"))
+	w, p := play(t, cluster.Options{Seed: 1}, 3, claimed("data"), growing("1Gi"))
 	p.offline, p.never = true, true
 	simulate.Settle(t, w, p, 500)
 	before := identities(w)
@@ -267,13 +268,13 @@ func TestStatusOfVolumeClaims(t *testing.T) {
 
 // 4 replicas, partition 2: two claims grow, and a specified pod below the partition keeps its small one.
 func TestSpecifiedPodsBelowThePartitionKeepSmallClaims(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 4, claimed("data"), growing("1Gi"), partition(2), maxUnavailable("2"))
+	w, p := play(t, cluster.Options{Seed: 1}, 4, claimed("data"), growing("1Gi"), partition(2), maxUnavailable("2"))
 	simulate.Settle(t, w, p, 500)
 	edit(w, growing("2Gi"), image("app:2"))
-	require.NoError(t, simulate.Change(w, simulate.UserActor, "", podOf(w, 0), func(o *corev1.Pod) { marked()(o) }))
+	require.NoError(t, cluster.Change(w, cluster.UserActor, "", podOf(w, 0), func(o *corev1.Pod) { marked()(o) }))
 	simulate.Settle(t, w, p, 500)
 	for ordinal, want := range []string{"1Gi", "1Gi", "2Gi", "2Gi"} {
-		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-"+podName("web", int32(ordinal)))
+		claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-"+podName("web", int32(ordinal)))
 		assert.Equal(t, want, claim.Spec.Resources.Requests.Storage().String(), "%d", ordinal)
 	}
 	assert.Equal(t, []v1beta1.VolumeClaimStatus{{VolumeClaimName: "data", CompatibleReplicas: 2, CompatibleReadyReplicas: 2}}, present(w).Status.VolumeClaims)

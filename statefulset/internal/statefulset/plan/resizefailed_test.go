@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -125,7 +126,7 @@ func TestRefusedGrowthHoldsUpNothing(t *testing.T) {
 // An edit of sizes alone, with a driver that grows file systems while they are mounted, restarts nothing.
 func TestSizesGrowOnlineWithoutARestart(t *testing.T) {
 	for _, change := range [][]setOption{{inOrder()}, {maxUnavailable("2")}, {policy(v1beta1.InPlaceIfPossible)}} {
-		w, p := play(t, simulate.Options{Seed: 1}, 3, append(change, claimed("data", "log"), growing("1Gi"))...)
+		w, p := play(t, cluster.Options{Seed: 1}, 3, append(change, claimed("data", "log"), growing("1Gi"))...)
 		simulate.Settle(t, w, p, 500)
 		before := identities(w)
 		edit(w, growing("2Gi"))
@@ -139,7 +140,7 @@ func TestSizesGrowOnlineWithoutARestart(t *testing.T) {
 // A size that nothing has is taken back, and the rollout ends without anybody else.
 func TestAnInfeasibleSizeIsTakenBack(t *testing.T) {
 	for size, want := range map[string]string{"3Gi": "3Gi", "1Gi": "100Gi"} {
-		w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data"), growing("1Gi"))
+		w, p := play(t, cluster.Options{Seed: 1}, 3, claimed("data"), growing("1Gi"))
 		simulate.Settle(t, w, p, 500)
 		edit(w, growing("100Gi"), image("app:2"))
 		simulate.Settle(t, w, p, 1000)
@@ -150,7 +151,7 @@ func TestAnInfeasibleSizeIsTakenBack(t *testing.T) {
 		edit(w, growing(size))
 		simulate.Settle(t, w, p, 1000)
 		arrived(t, w)
-		claim := simulate.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-0")
+		claim := cluster.Get[*corev1.PersistentVolumeClaim](w.View(nil), gen.Namespace, "data-web-0")
 		assert.Equal(t, want, claim.Spec.Resources.Requests.Storage().String(), size)
 	}
 }

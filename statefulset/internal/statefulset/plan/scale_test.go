@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -188,7 +189,7 @@ func TestTheRevisionOfNewPodsIsChosenByRank(t *testing.T) {
 
 // A condemned pod and one to be created are no obstacle to each other at once.
 func TestStartMovesWhilePodsRun(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 2)
+	w, p := play(t, cluster.Options{Seed: 1}, 2)
 	simulate.Settle(t, w, p, 500)
 	edit(w, startAt(2), replicas(3))
 	simulate.Settle(t, w, p, 500)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -13,7 +14,7 @@ import (
 // like a log. UPDATE_GOLDEN=1 writes them anew; the difference is the review.
 func TestStories(t *testing.T) {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
-	bad := map[string]simulate.Image{"app:bad": {CrashLoop: true}}
+	bad := map[string]cluster.Image{"app:bad": {CrashLoop: true}}
 	stories := []struct {
 		name     string
 		replicas int32
@@ -37,7 +38,7 @@ func TestStories(t *testing.T) {
 	}
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Calm: true, Seed: 1, Images: bad}, s.replicas, s.given...)
+			w, p := play(t, cluster.Options{Calm: true, Seed: 1, Images: bad}, s.replicas, s.given...)
 			answers(w, 3*time.Second)
 			if s.tell != nil {
 				s.tell(w)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -18,9 +19,9 @@ import (
 func TestASupersededGracePeriodWritesNothing(t *testing.T) {
 	for name, wanted := range map[string]string{"back": "app:1", "on": "app:3"} {
 		t.Run(name, func(t *testing.T) {
-			w, p := play(t, simulate.Options{Seed: 5}, 2, policy(v1beta1.InPlaceIfPossible), grace(30))
+			w, p := play(t, cluster.Options{Seed: 5}, 2, policy(v1beta1.InPlaceIfPossible), grace(30))
 			simulate.Settle(t, w, p, 500)
-			w.OnEvent(func(w *simulate.World, e simulate.Event) {
+			w.OnEvent(func(w *simulate.World, e cluster.Event) {
 				if pod, ok := e.Object.(*corev1.Pod); ok && pod.Spec.Containers[0].Image == "app:withdrawn" {
 					w.Violate("pod %s gets an image that was withdrawn", pod.Name)
 				}

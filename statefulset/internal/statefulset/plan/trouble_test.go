@@ -10,6 +10,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -87,7 +89,7 @@ func TestTheEventOfALongWaitNamesTheTrouble(t *testing.T) {
 
 func TestTurnsOfACrashLoopDoNotShow(t *testing.T) {
 	t.Parallel()
-	simulate.CheckTurns(t, 20, func(t testing.TB, o simulate.Options) (*simulate.World, simulate.Planner) {
+	simulate.CheckTurns(t, 20, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := play(t, o, 3, image("app:crash"))
 		t.Cleanup(func() {

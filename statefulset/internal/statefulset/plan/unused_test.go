@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -75,14 +76,14 @@ func TestClaimsOfRemovedTemplatesLoseTheSet(t *testing.T) {
 }
 
 func TestAScaleInWhileAPodIsAwayLeavesNoClaim(t *testing.T) {
-	w, p := play(t, simulate.Options{Seed: 1}, 3, claimed("data", "log"), retention("Retain", "Delete"))
+	w, p := play(t, cluster.Options{Seed: 1}, 3, claimed("data", "log"), retention("Retain", "Delete"))
 	simulate.Settle(t, w, p, 500)
-	require.NoError(t, w.Delete(simulate.NodeActor, podOf(w, 2)))
+	require.NoError(t, w.Delete(cluster.NodeActor, podOf(w, 2)))
 	for podOf(w, 2) != nil {
 		w.Advance(1e9)
 	}
 	edit(w, replicas(2))
 	simulate.Settle(t, w, p, 500)
 	arrived(t, w)
-	assert.Len(t, simulate.List[*corev1.PersistentVolumeClaim](w.View(nil)), 4)
+	assert.Len(t, cluster.List[*corev1.PersistentVolumeClaim](w.View(nil)), 4)
 }

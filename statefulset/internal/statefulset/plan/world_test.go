@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -166,7 +167,7 @@ func (w *world) claim(name string, change ...gen.ClaimOption) *world {
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{RetryFailedAt: w.retry, Claims: w.setsClaims(), FeatureGates: w.featureGates, Expandable: w.expandable, ClassesErr: w.classesErr, Snapshot: model.Snapshot[*v1beta1.StatefulSet]{
-		Set: w.set, Owner: controllerRef(w.set), Pods: simulate.Snapshot(w.pods), Orphans: simulate.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now,
+		Set: w.set, Owner: controllerRef(w.set), Pods: cluster.Snapshot(w.pods), Orphans: cluster.Snapshot(w.orphans), Revisions: w.revisions, OrphanRevisions: w.orphanRevisions, Now: now,
 		Claim:    func(name string) *corev1.PersistentVolumeClaim { return w.claims[name] },
 		Chosen:   revision.Choice{Update: w.revisions[1], Current: w.revisions[0], Create: w.unsaved},
 		PullJobs: w.pulls,

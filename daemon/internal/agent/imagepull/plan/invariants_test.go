@@ -17,12 +17,11 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
+	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
-	"github.com/flotilla-project/flotilla/core/pods/imageref"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
 )
 

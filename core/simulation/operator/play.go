@@ -1,0 +1,53 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// quietWakes is after how many wakes in a row without a write a quiet world counts as settled.
+const quietWakes = 20
+
+// ErrUnsettled means that a world had not settled after so many passes.
+var ErrUnsettled = errors.New("the world has not settled")
+
+// Play runs passes until nothing is left to do and nothing will happen by itself. It fails with ErrUnsettled if that takes
+// more than limit passes, and with the first violation of a rule of the world.
+func (o *Operator) Play(limit int) error {
+	idle := 0
+	for range limit {
+		out, wake := o.Pass()
+		if v := o.world.Violations(); len(v) > 0 {
+			return fmt.Errorf("%w: %s", ErrViolation, v[0])
+		}
+		switch {
+		case out.Failed > 0 || out.Blocked > 0:
+			idle = 0
+			o.world.Advance(shorter(wake, time.Second))
+		case !out.Idle() || !o.world.Quiet():
+			idle = 0
+			o.moveOn(wake)
+		case wake > 0 && idle < quietWakes:
+			idle++
+			o.world.Advance(wake)
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("%w after %d passes", ErrUnsettled, limit)
+}
+
+// ErrViolation means that a rule of the world was violated.
+var ErrViolation = errors.New("a rule of the world was violated")
+
+// moveOn lets the next thing happen, or time go on up to the moment at which the planner wants to think again.
+func (o *Operator) moveOn(wake time.Duration) {
+	next, is := o.world.Next()
+	switch {
+	case wake > 0 && (!is || next.After(o.world.Now().Add(wake))):
+		o.world.Advance(wake)
+	case is:
+		o.world.Step()
+	}
+}
