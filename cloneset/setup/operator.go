@@ -44,19 +44,9 @@ func (s *settings) add(flags *pflag.FlagSet) {
 }
 
 func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
-	g := env.Options.FeatureGates
-	return plan.FeatureGates{
-		PartitionRollback:       g.Enabled(features.CloneSetPartitionRollback),
-		ShortHash:               g.Enabled(features.CloneSetShortHash),
-		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
-		RecreateOnClaimChange:   g.Enabled(features.RecreatePodWhenChangeVCTInCloneSetGate),
-		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
-		EnvFromMetadata:         can.EnvFromMetadata,
-		Resize:                  can.Resize,
-		KeepMemoryLimits:        can.KeepMemoryLimits,
-		UnkeyedFirst:            s.unkeyedFirst,
-		ExcludePreparingDelete:  s.excludePreparingDelete,
-	}
+	g := cloneset.FeatureGates(env.Options.FeatureGates, can)
+	g.UnkeyedFirst, g.ExcludePreparingDelete = s.unkeyedFirst, s.excludePreparingDelete
+	return g
 }
 
 func webhook(a frame.Admission) (manager.Webhook, error) {
