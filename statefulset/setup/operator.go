@@ -43,19 +43,9 @@ func Operator() manager.Operator {
 }
 
 func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
-	g := env.Options.FeatureGates
-	return plan.FeatureGates{
-		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
-		PodIndexLabel:           g.Enabled(features.PodIndexLabel),
-		AutoDeletePVC:           g.Enabled(features.StatefulSetAutoDeletePVC),
-		AutoResizePVC:           g.Enabled(features.StatefulSetAutoResizePVCGate),
-		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
-		EnvFromMetadata:         can.EnvFromMetadata,
-		Resize:                  can.Resize,
-		KeepMemoryLimits:        can.KeepMemoryLimits,
-		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
-		UnkeyedFirst:            s.unkeyedFirst,
-	}
+	g := statefulset.FeatureGates(env.Options.FeatureGates, can)
+	g.UnkeyedFirst = s.unkeyedFirst
+	return g
 }
 
 func webhook(a frame.Admission) (manager.Webhook, error) {

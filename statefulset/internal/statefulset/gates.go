@@ -1,0 +1,23 @@
+package statefulset
+
+import (
+	"github.com/flotilla-project/flotilla/core/operator/features"
+	"github.com/flotilla-project/flotilla/core/pods/inplace"
+
+	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
+)
+
+// FeatureGates returns the part of the plan's settings that the feature gates and the cluster decide.
+func FeatureGates(g features.Set, can inplace.Options) plan.FeatureGates {
+	return plan.FeatureGates{
+		StartOrdinal:            g.Enabled(features.StatefulSetStartOrdinal),
+		PodIndexLabel:           g.Enabled(features.PodIndexLabel),
+		AutoDeletePVC:           g.Enabled(features.StatefulSetAutoDeletePVC),
+		AutoResizePVC:           g.Enabled(features.StatefulSetAutoResizePVCGate),
+		PreDownload:             g.Enabled(features.PreDownloadImageForInPlaceUpdate),
+		EnvFromMetadata:         can.EnvFromMetadata,
+		Resize:                  can.Resize,
+		KeepMemoryLimits:        can.KeepMemoryLimits,
+		PreparingUpdateAsUpdate: g.Enabled(features.PreparingUpdateAsUpdate),
+	}
+}
