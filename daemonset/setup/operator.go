@@ -42,16 +42,9 @@ func Operator() manager.Operator {
 }
 
 func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
-	g := env.Options.FeatureGates
-	return plan.FeatureGates{
-		PruneIneligibleNodes: g.Enabled(features.DaemonSetPruneIneligibleNodes),
-		PreDownload:          g.Enabled(features.PreDownloadImageForDaemonSetUpdate),
-		EnvFromMetadata:      can.EnvFromMetadata,
-		Resize:               can.Resize,
-		KeepMemoryLimits:     can.KeepMemoryLimits,
-		AssignDirectly:       !s.byScheduler,
-		AutoscalerAnnotation: s.tellAutoscaler,
-	}
+	g := daemonset.FeatureGates(env.Options.FeatureGates, can)
+	g.AssignDirectly, g.AutoscalerAnnotation = !s.byScheduler, s.tellAutoscaler
+	return g
 }
 
 func webhook(a frame.Admission) (manager.Webhook, error) {
