@@ -66,3 +66,29 @@ func TestTheGracePeriodIsThatOfTheUpdateThatStopsContainers(t *testing.T) {
 		})
 	}
 }
+
+// A kubelet takes a Ready that somebody else has written for none of its own, and sends its last one once more. Whoever
+// waits for its answer is not misled.
+func TestReadyOfSomebodyElseIsOverwritten(t *testing.T) {
+	condition := func(t, status string) body {
+		return body{"type": t, "status": status, "reason": "ReadinessGatesNotReady", "message": "a readiness gate is not True"}
+	}
+	for _, alone := range []bool{true, false} {
+		w := simulate.New(cluster.Options{Calm: true})
+		w.CheckInPlace()
+		o := bare("web-1")
+		o.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
+		create(t, w, o)
+		patch(t, w, action.Patch{Subresource: "status", Body: body{"status": body{"conditions": []any{condition("InPlaceUpdateReady", "True")}}}})
+		w.Advance(time.Minute)
+		require.True(t, ready(latest(w, "web-1")))
+		conditions := []any{condition("InPlaceUpdateReady", "False")}
+		if !alone {
+			conditions = append(conditions, condition("Ready", "False"))
+		}
+		patch(t, w, action.Patch{Subresource: "status", Body: body{"status": body{"conditions": conditions}}})
+		w.Advance(time.Minute)
+		assert.False(t, ready(latest(w, "web-1")))
+		assert.Equal(t, alone, len(w.Violations()) == 0, "%v", w.Violations())
+	}
+}

@@ -320,6 +320,19 @@ func TestActionsOfAStepAreUnderWayTogether(t *testing.T) {
 	assert.Equal(t, map[int]bool{1: true, 3: true}, halfDone, "one whole pod and half a one, or three halves")
 }
 
+// However often the world moves on while the operator writes, no request takes longer than one may: what was planned
+// before it is not much older.
+func TestRequestsEndInTime(t *testing.T) {
+	w := simulate.New(cluster.Options{})
+	w.After(time.Hour, func() {})
+	create := operator.PlannerFunc(func(*operator.View, time.Time, uint64) ([]action.Step, time.Duration) {
+		return []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("a")}}}}, 0
+	})
+	begin := w.Now()
+	simulate.NewOperator(w, create, simulate.Faults{Interleave: 1}).Pass()
+	assert.LessOrEqual(t, w.Now().Sub(begin), 7*time.Second)
+}
+
 func BenchmarkRolloutOfTenPods(b *testing.B) {
 	for b.Loop() {
 		w := simulate.New(cluster.Options{Seed: 1}, newSet(10, "app:v1"))

@@ -1,4 +1,4 @@
-package simulate_test
+package cluster_test
 
 import (
 	"testing"
@@ -15,8 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/simulation/operator"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 )
 
 type body = map[string]any
@@ -28,7 +27,7 @@ func bare(name string) *corev1.Pod {
 	}
 }
 
-func create(t *testing.T, w *simulate.World, o action.Object) action.Object {
+func create(t *testing.T, w *nodes.World, o action.Object) action.Object {
 	t.Helper()
 	made, err := w.Create(cluster.OperatorActor, o)
 	require.NoError(t, err)
@@ -65,7 +64,7 @@ func TestPatchesFollowTheRulesOfTheSubresource(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := simulate.New(cluster.Options{})
+			w := nodes.New(cluster.Options{})
 			o := bare("web-1")
 			o.Spec.Containers[0].Resources.Requests = oneCPU()
 			pod := create(t, w, o)
@@ -85,7 +84,7 @@ func TestPatchesFollowTheRulesOfTheSubresource(t *testing.T) {
 }
 
 func TestPatchMergesInTheWayOfTheServer(t *testing.T) {
-	w := simulate.New(cluster.Options{})
+	w := nodes.New(cluster.Options{})
 	o := bare("web-1")
 	o.Finalizers = []string{"a.com/a"}
 	o.Annotations = map[string]string{"old": "x"}
@@ -105,7 +104,7 @@ func TestPatchMergesInTheWayOfTheServer(t *testing.T) {
 }
 
 func TestMisspeltPatchesAreRefused(t *testing.T) {
-	w := simulate.New(cluster.Options{})
+	w := nodes.New(cluster.Options{})
 	pod := create(t, w, bare("web-1"))
 	for _, b := range []body{
 		{"metadata": body{"label": body{"a": "b"}}},
@@ -118,7 +117,7 @@ func TestMisspeltPatchesAreRefused(t *testing.T) {
 }
 
 func TestPreconditionsAreKept(t *testing.T) {
-	w := simulate.New(cluster.Options{})
+	w := nodes.New(cluster.Options{})
 	pod := create(t, w, bare("web-1"))
 	relabel := action.Patch{Body: body{"metadata": body{"labels": body{"a": "b"}}}}
 	n, err := w.Patch(cluster.OperatorActor, pod, relabel)
@@ -141,7 +140,7 @@ func TestPreconditionsAreKept(t *testing.T) {
 }
 
 func TestAnyVersionStillMeansTheSameObject(t *testing.T) {
-	w := simulate.New(cluster.Options{})
+	w := nodes.New(cluster.Options{})
 	pod := create(t, w, bare("web-1"))
 	require.NoError(t, cluster.Change(w, cluster.UserActor, "", bare("web-1"), func(p *corev1.Pod) { p.Labels["x"] = "y" }))
 	relabel := action.Patch{AnyVersion: true, Body: body{"metadata": body{"labels": body{"a": "b"}}}}
@@ -156,7 +155,7 @@ func TestAnyVersionStillMeansTheSameObject(t *testing.T) {
 }
 
 func TestDeletionTakesItsCourse(t *testing.T) {
-	w := simulate.New(cluster.Options{Calm: true})
+	w := nodes.New(cluster.Options{Calm: true})
 	pod := create(t, w, bare("web-1"))
 	require.NoError(t, w.Delete(cluster.UserActor, pod))
 	assert.Nil(t, w.Latest(pod), "a pod without a node goes at once")
@@ -177,7 +176,7 @@ func TestDeletionTakesItsCourse(t *testing.T) {
 }
 
 func TestClaimStaysWhileAPodUsesIt(t *testing.T) {
-	w := simulate.New(cluster.Options{Calm: true})
+	w := nodes.New(cluster.Options{Calm: true})
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: namespace}}
 	o := bare("web-1")
 	o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -200,7 +199,7 @@ func TestClaimStaysWhileAPodUsesIt(t *testing.T) {
 }
 
 func TestOwnerlessObjectsAreCollected(t *testing.T) {
-	w := simulate.New(cluster.Options{Calm: true}, newSet(1, "app:v1"))
+	w := nodes.New(cluster.Options{Calm: true}, newSet(1, "app:v1"))
 	ref := func(name string, uid types.UID) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: uid}
 	}
@@ -218,7 +217,7 @@ func TestOwnerlessObjectsAreCollected(t *testing.T) {
 }
 
 func TestRevisionsKeepTheirData(t *testing.T) {
-	w := simulate.New(cluster.Options{})
+	w := nodes.New(cluster.Options{})
 	r := create(t, w, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: namespace}, Revision: 1,
 		Data: runtime.RawExtension{Raw: []byte(`{"spec":{"z":1,"a":2}}`)},
@@ -232,7 +231,7 @@ func TestRevisionsKeepTheirData(t *testing.T) {
 }
 
 func TestViewsShowThePast(t *testing.T) {
-	w := simulate.New(cluster.Options{})
+	w := nodes.New(cluster.Options{})
 	first := create(t, w, bare("first"))
 	second := create(t, w, bare("second"))
 	_, err := w.Patch(cluster.OperatorActor, first, action.Patch{Body: body{"metadata": body{"labels": body{"app": "x"}}}})
@@ -253,17 +252,4 @@ func TestViewsShowThePast(t *testing.T) {
 	assert.Equal(t, map[string]string{"first": "web", "second": "web"}, show(3))
 	assert.Equal(t, map[string]string{"first": "web"}, show(4))
 	assert.Empty(t, show(9))
-}
-
-// However often the world moves on while the operator writes, no request takes longer than one may: what was planned
-// before it is not much older.
-func TestRequestsEndInTime(t *testing.T) {
-	w := simulate.New(cluster.Options{})
-	w.After(time.Hour, func() {})
-	create := operator.PlannerFunc(func(*operator.View, time.Time, uint64) ([]action.Step, time.Duration) {
-		return []action.Step{{Actions: []action.Action{{Verb: action.Create, Object: bare("a")}}}}, 0
-	})
-	begin := w.Now()
-	simulate.NewOperator(w, create, simulate.Faults{Interleave: 1}).Pass()
-	assert.LessOrEqual(t, w.Now().Sub(begin), 7*time.Second)
 }

@@ -1,4 +1,4 @@
-package simulate_test
+package nodes_test
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 )
 
 // resizesOf asks for so much cpu for each of the containers.
@@ -46,7 +46,7 @@ func conditionOf(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodConditio
 
 // A node puts off all that a pod asks for where it cannot give a part of it, and starts containers with what they had.
 func TestNodesPutOffAllThatAPodAsksFor(t *testing.T) {
-	w := simulate.New(cluster.Options{Seed: 1})
+	w := nodes.New(cluster.Options{Seed: 1})
 	o := bare("web-1")
 	o.Spec.Containers = append(o.Spec.Containers, corev1.Container{Name: "side", Image: "side:v1"})
 	for i := range o.Spec.Containers {
@@ -91,7 +91,7 @@ func TestHigherLimitsOfContainersThatAreDownLeaveThePodAsItWas(t *testing.T) {
 	healed, lost := 0, 0
 	for seed := range uint64(40) {
 		images := map[string]cluster.Image{"app:v1": {Memory: resource.MustParse("100Mi"), Crashes: 1000}}
-		w := simulate.New(cluster.Options{Seed: seed, Images: images})
+		w := nodes.New(cluster.Options{Seed: seed, Images: images})
 		create(t, w, limitedPod("64Mi"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1")
@@ -115,7 +115,7 @@ func TestHigherLimitsOfContainersThatAreDownLeaveThePodAsItWas(t *testing.T) {
 
 // A limit below what a container uses fails, and the container goes on as it is.
 func TestLowerLimitsThanWhatIsUsedFail(t *testing.T) {
-	w := simulate.New(cluster.Options{Seed: 1, Memory: resource.MustParse("100Mi")})
+	w := nodes.New(cluster.Options{Seed: 1, Memory: resource.MustParse("100Mi")})
 	create(t, w, limitedPod("256Mi"))
 	w.Advance(time.Minute)
 	limit := func(memory string) *corev1.Pod {

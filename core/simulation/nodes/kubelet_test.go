@@ -1,7 +1,6 @@
-package simulate_test
+package nodes_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,18 +11,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 )
 
 func oneCPU() corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 }
 
-func latest(w *simulate.World, name string) *corev1.Pod {
+func latest(w *nodes.World, name string) *corev1.Pod {
 	return cluster.Get[*corev1.Pod](w.View(nil), namespace, name)
 }
 
@@ -36,7 +34,7 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-func patch(t *testing.T, w *simulate.World, p action.Patch) {
+func patch(t *testing.T, w *nodes.World, p action.Patch) {
 	t.Helper()
 	_, err := w.Patch(cluster.OperatorActor, bare("web-1"), p)
 	require.NoError(t, err)
@@ -49,14 +47,14 @@ func setImage(image string) action.Patch {
 func TestNewImageMeansNewContainer(t *testing.T) {
 	early := 0
 	for seed := range uint64(50) {
-		w := simulate.New(cluster.Options{Seed: seed})
+		w := nodes.New(cluster.Options{Seed: seed})
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1")
 		require.True(t, ready(before))
 		patch(t, w, setImage("app:v2"))
 		misled := false
-		w.OnEvent(func(_ *simulate.World, e cluster.Event) {
+		w.OnEvent(func(e cluster.Event) {
 			if pod, ok := e.Object.(*corev1.Pod); ok && pod.Status.ObservedGeneration == 2 &&
 				pod.Status.ContainerStatuses[0].ContainerID == before.Status.ContainerStatuses[0].ContainerID {
 				misled = true
@@ -83,7 +81,7 @@ func TestNewImageMeansNewContainer(t *testing.T) {
 func TestTwoTagsOfOneImageKeepItsID(t *testing.T) {
 	oldName := 0
 	for seed := range uint64(40) {
-		w := simulate.New(cluster.Options{Seed: seed, Images: map[string]cluster.Image{"app:v1": {Digest: "d"}, "app:v2": {Digest: "d"}}})
+		w := nodes.New(cluster.Options{Seed: seed, Images: map[string]cluster.Image{"app:v1": {Digest: "d"}, "app:v2": {Digest: "d"}}})
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1").Status.ContainerStatuses[0]
@@ -102,7 +100,7 @@ func TestTwoTagsOfOneImageKeepItsID(t *testing.T) {
 func TestImageTakenBackInTimeRestartsNothing(t *testing.T) {
 	spared := 0
 	for seed := range uint64(40) {
-		w := simulate.New(cluster.Options{Seed: seed})
+		w := nodes.New(cluster.Options{Seed: seed})
 		create(t, w, bare("web-1"))
 		w.Advance(time.Minute)
 		before := latest(w, "web-1").Status.ContainerStatuses[0]
@@ -123,7 +121,7 @@ func TestImageTakenBackInTimeRestartsNothing(t *testing.T) {
 }
 
 func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
-	w := simulate.New(cluster.Options{Seed: 1})
+	w := nodes.New(cluster.Options{Seed: 1})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	at := func(c corev1.PodConditionType) time.Time {
@@ -145,7 +143,7 @@ func TestBadImagesShowTheirTrouble(t *testing.T) {
 	for reason, image := range map[string]cluster.Image{
 		"CrashLoopBackOff": {CrashLoop: true}, "ImagePullBackOff": {PullError: true},
 	} {
-		w := simulate.New(cluster.Options{Seed: 4, Images: map[string]cluster.Image{"app:v1": image}})
+		w := nodes.New(cluster.Options{Seed: 4, Images: map[string]cluster.Image{"app:v1": image}})
 		create(t, w, bare("web-1"))
 		w.Advance(10 * time.Minute)
 		pod := latest(w, "web-1")
@@ -160,7 +158,7 @@ func TestBadImagesShowTheirTrouble(t *testing.T) {
 }
 
 func TestReadinessGatesHoldReady(t *testing.T) {
-	w := simulate.New(cluster.Options{Seed: 1})
+	w := nodes.New(cluster.Options{Seed: 1})
 	o := bare("web-1")
 	o.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
 	create(t, w, o)
@@ -173,32 +171,6 @@ func TestReadinessGatesHoldReady(t *testing.T) {
 	assert.True(t, ready(latest(w, "web-1")))
 }
 
-// A kubelet takes a Ready that somebody else has written for none of its own, and sends its last one once more. Whoever
-// waits for its answer is not misled.
-func TestReadyOfSomebodyElseIsOverwritten(t *testing.T) {
-	condition := func(t, status string) body {
-		return body{"type": t, "status": status, "reason": "ReadinessGatesNotReady", "message": "a readiness gate is not True"}
-	}
-	for _, alone := range []bool{true, false} {
-		w := simulate.New(cluster.Options{Calm: true})
-		w.CheckInPlace()
-		o := bare("web-1")
-		o.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
-		create(t, w, o)
-		patch(t, w, action.Patch{Subresource: "status", Body: body{"status": body{"conditions": []any{condition("InPlaceUpdateReady", "True")}}}})
-		w.Advance(time.Minute)
-		require.True(t, ready(latest(w, "web-1")))
-		conditions := []any{condition("InPlaceUpdateReady", "False")}
-		if !alone {
-			conditions = append(conditions, condition("Ready", "False"))
-		}
-		patch(t, w, action.Patch{Subresource: "status", Body: body{"status": body{"conditions": conditions}}})
-		w.Advance(time.Minute)
-		assert.False(t, ready(latest(w, "web-1")))
-		assert.Equal(t, alone, len(w.Violations()) == 0, "%v", w.Violations())
-	}
-}
-
 func resizeTo(cpu string) action.Patch {
 	return action.Patch{Subresource: "resize", Body: body{"spec": body{"containers": []any{
 		body{"name": "main", "resources": body{"requests": body{"cpu": cpu}}},
@@ -207,7 +179,7 @@ func resizeTo(cpu string) action.Patch {
 
 func TestResizeShowsInTheStatus(t *testing.T) {
 	for _, policy := range []corev1.ResourceResizeRestartPolicy{corev1.NotRequired, corev1.RestartContainer} {
-		w := simulate.New(cluster.Options{Seed: 1})
+		w := nodes.New(cluster.Options{Seed: 1})
 		o := bare("web-1")
 		o.Spec.Containers[0].Resources.Requests = oneCPU()
 		o.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: policy}}
@@ -235,8 +207,8 @@ func TestResizeShowsInTheStatus(t *testing.T) {
 // A node puts off what it cannot give to a running pod now, can never give what it does not have, and a newer server
 // refuses the latter.
 func TestNodesPutResizesOff(t *testing.T) {
-	resized := func(options cluster.Options, cpu string) (*simulate.World, error) {
-		w := simulate.New(options)
+	resized := func(options cluster.Options, cpu string) (*nodes.World, error) {
+		w := nodes.New(options)
 		o := bare("web-1")
 		o.Spec.Containers[0].Resources.Requests = oneCPU()
 		create(t, w, o)
@@ -267,7 +239,7 @@ func hasCondition(pod *corev1.Pod, t corev1.PodConditionType) bool {
 }
 
 func TestSilentNodesHoldTheirPods(t *testing.T) {
-	w := simulate.New(cluster.Options{Nodes: 1})
+	w := nodes.New(cluster.Options{Nodes: 1})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	w.FailNode("node-0")
@@ -288,8 +260,8 @@ func TestSilentNodesHoldTheirPods(t *testing.T) {
 }
 
 func TestNodesThatAreFullRejectPods(t *testing.T) {
-	w := simulate.New(cluster.Options{Nodes: 1})
-	simulate.RejectsPods(30*time.Second)(w, rand.New(rand.NewPCG(1, 1)))
+	w := nodes.New(cluster.Options{Nodes: 1})
+	w.RejectPods("node-0", w.Now().Add(30*time.Second))
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	pod := latest(w, "web-1")
@@ -306,7 +278,7 @@ func TestNodesThatAreFullRejectPods(t *testing.T) {
 }
 
 func TestUnschedulablePodsSaySo(t *testing.T) {
-	w := simulate.New(cluster.Options{Unschedulable: func(*corev1.Pod) bool { return true }})
+	w := nodes.New(cluster.Options{Unschedulable: func(*corev1.Pod) bool { return true }})
 	create(t, w, bare("web-1"))
 	w.Advance(time.Minute)
 	pod := latest(w, "web-1")
@@ -316,11 +288,11 @@ func TestUnschedulablePodsSaySo(t *testing.T) {
 }
 
 func TestPodsThatRanBeforeGoOn(t *testing.T) {
-	first := simulate.New(cluster.Options{Seed: 1})
+	first := nodes.New(cluster.Options{Seed: 1})
 	create(t, first, bare("web-1"))
 	first.Advance(time.Minute)
 	before := latest(first, "web-1")
-	w := simulate.New(cluster.Options{Seed: 2}, before)
+	w := nodes.New(cluster.Options{Seed: 2}, before)
 	assert.True(t, w.Quiet())
 	assert.Equal(t, before.Status, latest(w, "web-1").Status)
 	assert.Equal(t, before.UID, latest(w, "web-1").UID)

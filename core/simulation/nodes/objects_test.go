@@ -1,4 +1,4 @@
-package simulate_test
+package nodes_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 )
 
 // pinnedPod is a pod for node-0.
@@ -27,7 +27,7 @@ func pinnedPod(name string) *corev1.Pod {
 }
 
 func TestPodsWaitForTheirNodeAndGoWithIt(t *testing.T) {
-	w := simulate.New(cluster.Options{Calm: true})
+	w := nodes.New(cluster.Options{Calm: true})
 	w.AddNodes(2)
 	pod := func(name string) *corev1.Pod { return cluster.Get[*corev1.Pod](w.View(nil), namespace, name) }
 	w.RemoveNode("node-0")
