@@ -39,6 +39,9 @@ func (w *World) NodeAgents() {
 	a.agents.OnRestart = a.asked.count
 }
 
+// Outdated lists the containers that agents should have stopped and have not. Nodes must have agents.
+func (w *World) Outdated() []string { return w.agents.allOutdated() }
+
 // watch checks pods that come back into service, and records who writes metadata.
 func (a *agentJudge) watch(actor string, old, pod *corev1.Pod) {
 	if old == nil {

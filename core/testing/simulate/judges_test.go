@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
@@ -126,8 +127,8 @@ func TestHooksAreAnsweredWhoeverBringsThemBack(t *testing.T) {
 }
 
 // courses of the small planner, right and wrong.
-func course(b bugs) simulate.Course {
-	return simulate.Course{
+func course(b bugs) scenarios.Course {
+	return scenarios.Course{
 		Name: "a new image",
 		Start: func(_ testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 			w := newWorld(o, 3)
@@ -144,10 +145,10 @@ func course(b bugs) simulate.Course {
 }
 
 func TestCoursesEndTheSameWhateverHappens(t *testing.T) {
-	courses := []simulate.Course{course(bugs{})}
-	simulate.CheckCrashes(t, courses)
-	simulate.CheckFaults(t, courses, 2)
-	simulate.CheckReplays(t, courses)
+	courses := []scenarios.Course{course(bugs{})}
+	scenarios.CheckCrashes(t, courses)
+	scenarios.CheckFaults(t, courses, 2)
+	scenarios.CheckReplays(t, courses)
 }
 
 func TestWalksTellWhereTheyFail(t *testing.T) {

@@ -32,7 +32,7 @@ func newOutOfService() *outOfService {
 // readiness gates are True.
 func (o *outOfService) watch(w *World, e cluster.Event, pod *corev1.Pod) {
 	ready := podstate.Condition(pod, corev1.PodReady)
-	closed := podstate.HeldByUpdate(pod) || isFalse(pod, contract.KruisePodReady)
+	closed := podstate.HeldByUpdate(pod) || IsFalse(pod, contract.KruisePodReady)
 	if ready == nil {
 		return
 	}
@@ -120,7 +120,8 @@ func (w *World) gracePeriodSeconds(pod *corev1.Pod) int64 {
 	return seconds
 }
 
-func isFalse(pod *corev1.Pod, t corev1.PodConditionType) bool {
+// IsFalse reports whether the pod has the readiness gate, and its condition is False.
+func IsFalse(pod *corev1.Pod, t corev1.PodConditionType) bool {
 	c := podstate.Condition(pod, t)
 	return c != nil && c.Status == corev1.ConditionFalse && podstate.HasReadinessGate(pod, t)
 }

@@ -77,7 +77,7 @@ func (o *Operator) refuses(r operator.Request) error {
 			verb, _, _ := strings.Cut(r.Kind, " ")
 			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q", cluster.OperatorActor, verb, resource.Resource)) //nolint:staticcheck // the server's words
 		case ByBudget:
-			return byBudget(r.Object, errFault)
+			return RefusedByBudget(r.Object, errFault)
 		case 409:
 			return apierrors.NewConflict(resource, name, errFault)
 		case 422:
@@ -95,8 +95,8 @@ func (o *Operator) refuses(r operator.Request) error {
 	return nil
 }
 
-// byBudget is a budget's refusal to write the object.
-func byBudget(o action.Object, why error) error {
+// RefusedByBudget is a budget's refusal to write the object.
+func RefusedByBudget(o action.Object, why error) error {
 	answer := apierrors.NewForbidden(cluster.ResourceOf(o), o.GetName(), why)
 	answer.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
 	return answer

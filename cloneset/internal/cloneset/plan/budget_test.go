@@ -7,6 +7,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
@@ -36,7 +37,7 @@ func TestASurgePodSatisfiesABudgetThatLetsNoPodGo(t *testing.T) {
 		"a single pod that is marked":          {1, []setOption{maxSurge("1"), maxUnavailable("1")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			simulate.CheckBudgetSurge(t, c.pods, cluster.Options{Seed: 1, Calm: true}, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
+			scenarios.CheckBudgetSurge(t, c.pods, cluster.Options{Seed: 1, Calm: true}, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 				t.Helper()
 				w, p := play(t, o, int32(c.pods), c.given...)
 				if c.names {
@@ -62,7 +63,7 @@ func TestSetsWithASurgeArriveWhateverTheBudget(t *testing.T) {
 			maxSurge(pick("1", "2", "50%")), maxUnavailable(pick("0", "1", "2", "50%")), minReady(int32(rng.IntN(2) * 5)),
 			policy([]v1beta1.PodUpdatePolicy{v1beta1.ReCreate, v1beta1.InPlaceIfPossible}[rng.IntN(2)]), partition(pick("0", "0", "1")),
 		}
-		simulate.CheckBudgetSurge(t, n, cluster.Options{Seed: seed}, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
+		scenarios.CheckBudgetSurge(t, n, cluster.Options{Seed: seed}, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 			t.Helper()
 			w, p := play(t, o, int32(n), given...)
 			edits := []told{wants("app:2"), {"names the oldest pod in podsToDelete", nameOne(w)}, wants("app:3")}

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -48,15 +49,15 @@ func courses() []course {
 func restartsInPlace(w *simulate.World) {
 	w.NodeAgents()
 	again := func(value string) told {
-		return told{"wants restart " + value, annotations(map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
+		return told{"wants restart " + value, annotations(map[string]string{scenarios.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
 	}
 	minutely(again("1"), again("2 side"))(w)
 }
 
-func simulated() []simulate.Course {
-	var all []simulate.Course
+func simulated() []scenarios.Course {
+	var all []scenarios.Course
 	for _, c := range courses() {
-		all = append(all, simulate.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
+		all = append(all, scenarios.Course{Name: c.name, Arrived: arrived, Start: func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 			t.Helper()
 			w, p := play(t, o, c.replicas, c.given...)
 			answers(w, 3*time.Second)
@@ -70,18 +71,18 @@ func simulated() []simulate.Course {
 // A crash after any write leaves a world from which the next operator arrives at the same end.
 func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
 	t.Parallel()
-	simulate.CheckCrashes(t, simulated())
+	scenarios.CheckCrashes(t, simulated())
 }
 
 // Whatever the faults, the end is the one without them.
 func TestFaultsEndTheSame(t *testing.T) {
 	t.Parallel()
-	simulate.CheckFaults(t, simulated(), 4)
+	scenarios.CheckFaults(t, simulated(), 4)
 }
 
 // Every write may arrive twice: the second time it changes nothing or is refused.
 func TestReplayedWritesChangeNothing(t *testing.T) {
-	simulate.CheckReplays(t, simulated())
+	scenarios.CheckReplays(t, simulated())
 }
 
 // While the server refuses some kind of write for minutes, whatever its answer, the operator is quiet, pods

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/pods/inplace"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -17,7 +17,7 @@ import (
 // The warning about an edit says what the rollout does then.
 func TestEditsDoWhatTheirWarningSays(t *testing.T) {
 	t.Parallel()
-	simulate.CheckForecasts(t, 40, func(t testing.TB, seed uint64) simulate.Forecast {
+	scenarios.CheckForecasts(t, 40, func(t testing.TB, seed uint64) scenarios.Forecast {
 		t.Helper()
 		rng := rand.New(rand.NewPCG(seed, 3))
 		options := []setOption{readsConfig, func(s *v1beta1.CloneSet) {
@@ -33,7 +33,7 @@ func TestEditsDoWhatTheirWarningSays(t *testing.T) {
 			options = append(options, paused())
 		}
 		w, p := play(t, cluster.Options{Seed: seed, Calm: true}, 4, options...)
-		return simulate.Forecast{World: w, Planner: p, Edit: func(change func(*corev1.PodTemplateSpec)) []string {
+		return scenarios.Forecast{World: w, Planner: p, Edit: func(change func(*corev1.PodTemplateSpec)) []string {
 			old := present(w).DeepCopy()
 			edit(w, func(s *v1beta1.CloneSet) { change(&s.Spec.Template) })
 			return Forecast(old, present(w), inplace.Options{EnvFromMetadata: true, Resize: true}).Warnings()

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -56,14 +57,14 @@ func worlds(given ...setOption) simulate.Walk {
 // annotates pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
+	scenarios.CheckEnvironments(t, worlds(readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
 		edit(w, func(s *v1beta1.CloneSet) { change(&s.Spec.Template) })
 	})
 }
 
 func readsConfig(s *v1beta1.CloneSet) {
-	simulate.ReadConfig(&s.Spec.Template.Spec)
-	s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "1"}
+	scenarios.ReadConfig(&s.Spec.Template.Spec)
+	s.Spec.Template.Annotations = map[string]string{scenarios.ConfigAnnotation: "1"}
 }
 
 func annotations(all map[string]string) setOption {

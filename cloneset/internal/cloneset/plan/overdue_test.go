@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -99,7 +100,7 @@ func TestPodsOfNodesThatAreTooSmallAreRecreatedAtTheDeadline(t *testing.T) {
 // set arrives once it may recreate pods.
 func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 	t.Parallel()
-	simulate.Resizes{
+	scenarios.Resizes{
 		Edit: func(w *simulate.World, change func(*corev1.PodSpec)) { edit(w, containers(change), valid) },
 		Last: func(w *simulate.World, deadline int32, change func(*corev1.PodSpec)) {
 			edit(w, containers(change), partition("0"), policy(v1beta1.InPlaceIfPossible), resizeDeadline(deadline), valid)
@@ -112,7 +113,7 @@ func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 // the limit of its pod as it was, so that only a new pod heals it.
 func TestStarvedContainersGetTheirMemory(t *testing.T) {
 	t.Parallel()
-	simulate.Starved{
+	scenarios.Starved{
 		Limit: func(w *simulate.World, memory string) { edit(w, limited(memory), valid) },
 		Last: func(w *simulate.World, memory string) {
 			edit(w, limited(memory), partition("0"), policy(v1beta1.InPlaceIfPossible), valid)

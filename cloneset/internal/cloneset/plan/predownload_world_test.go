@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -76,7 +77,7 @@ func TestFaultsPullImagesOnceAllTheSame(t *testing.T) {
 	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
 		w, p := givenPuller(seed)
 		last = p
-		return w, p, simulate.Refusals(seed)
+		return w, p, scenarios.Refusals(seed)
 	}, func(t testing.TB, w *simulate.World) {
 		t.Helper()
 		require.Empty(t, w.Violations())

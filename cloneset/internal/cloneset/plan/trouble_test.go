@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -106,7 +107,7 @@ func TestTheDeadlineThatHasPassedIsNamed(t *testing.T) {
 
 func TestTurnsOfACrashLoopDoNotShow(t *testing.T) {
 	t.Parallel()
-	simulate.CheckTurns(t, 20, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
+	scenarios.CheckTurns(t, 20, func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := play(t, o, 3, image("app:crash"))
 		t.Cleanup(func() {

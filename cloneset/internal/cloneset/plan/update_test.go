@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
@@ -152,7 +152,7 @@ func TestInPlaceIfPossibleWaitsForTheNodeAgentOfNewContainers(t *testing.T) {
 	for ago, want := range map[time.Duration]outcome{2 * time.Second: {}, time.Minute: {createNew: 1}} { // the surge
 		w := given(t, 2, policy(v1beta1.InPlaceIfPossible), maxSurge("1"), readsConfig).old(2, started(ago))
 		template := *w.set.Spec.Template.DeepCopy()
-		template.Annotations[simulate.ConfigAnnotation] = "2"
+		template.Annotations[scenarios.ConfigAnnotation] = "2"
 		template.Spec.Containers[0].Image = "app:1"
 		w.set.Spec.Template = template
 		w.revisions[1] = revisionOf(t, w, template)

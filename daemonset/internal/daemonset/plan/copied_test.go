@@ -9,15 +9,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 )
 
 // A template may be the copy of a pod, with the labels by which a pod is asked to go.
 func TestATemplateThatIsTheCopyOfAPodIsFollowed(t *testing.T) {
-	w, p := play(t, cluster.Options{Seed: 1}, 3, func(s *v1beta1.DaemonSet) { simulate.CopyPod(&s.Spec.Template) })
-	simulate.CheckCopiedPod(t, w, p, 3)
+	w, p := play(t, cluster.Options{Seed: 1}, 3, func(s *v1beta1.DaemonSet) { scenarios.CopyPod(&s.Spec.Template) })
+	scenarios.CheckCopiedPod(t, w, p, 3)
 }
 
 // A selector that asks for such a label would release every new pod at once.

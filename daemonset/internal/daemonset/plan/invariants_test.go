@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -69,14 +70,14 @@ func worlds(given ...setOption) simulate.Walk {
 // pods.
 func TestEnvironmentsFollowTheTemplate(t *testing.T) {
 	t.Parallel()
-	simulate.CheckEnvironments(t, worlds(inPlace, readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
+	scenarios.CheckEnvironments(t, worlds(inPlace, readsConfig), func(w *simulate.World, change func(*corev1.PodTemplateSpec)) {
 		edit(w, func(s *v1beta1.DaemonSet) { change(&s.Spec.Template) })
 	})
 }
 
 func readsConfig(s *v1beta1.DaemonSet) {
-	simulate.ReadConfig(&s.Spec.Template.Spec)
-	s.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "1"}
+	scenarios.ReadConfig(&s.Spec.Template.Spec)
+	s.Spec.Template.Annotations = map[string]string{scenarios.ConfigAnnotation: "1"}
 }
 
 func annotations(all map[string]string) setOption {

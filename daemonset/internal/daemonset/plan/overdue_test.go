@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -79,7 +80,7 @@ func TestPodsOfNodesThatAreTooSmallStay(t *testing.T) {
 // set arrives once it may recreate pods.
 func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 	t.Parallel()
-	simulate.Resizes{
+	scenarios.Resizes{
 		Edit: func(w *simulate.World, change func(*corev1.PodSpec)) { edit(w, containers(change)) },
 		Last: func(w *simulate.World, deadline int32, change func(*corev1.PodSpec)) {
 			edit(w, containers(change), inRolling, inPlaceUnlessSurging, resizeDeadline(deadline))
@@ -92,7 +93,7 @@ func TestResizesThatNodesPutOffKeepTheInvariants(t *testing.T) {
 // the limit of its pod as it was, so that only a new pod heals it.
 func TestStarvedContainersGetTheirMemory(t *testing.T) {
 	t.Parallel()
-	simulate.Starved{
+	scenarios.Starved{
 		Limit: func(w *simulate.World, memory string) { edit(w, limited(memory)) },
 		Last: func(w *simulate.World, memory string) {
 			edit(w, limited(memory), inRolling, inPlaceUnlessSurging)

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -274,10 +275,10 @@ func TestWhatChangesInPlace(t *testing.T) {
 // A node agent tells about a container within seconds of its start, and not at once.
 func TestUpdatesInPlaceWaitForTheNodeAgentOfNewContainers(t *testing.T) {
 	for ago, want := range map[time.Duration][]string{2 * time.Second: {}, time.Minute: {"delete n1"}} {
-		w := given(t, 1, inPlace, func(s *v1beta1.DaemonSet) { simulate.ReadConfig(&s.Spec.Template.Spec) })
+		w := given(t, 1, inPlace, func(s *v1beta1.DaemonSet) { scenarios.ReadConfig(&s.Spec.Template.Spec) })
 		w.featureGates.EnvFromMetadata = true
 		w.revisions[0] = w.revision(w.set.Spec.Template, 1)
-		w.set.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "2"}
+		w.set.Spec.Template.Annotations = map[string]string{scenarios.ConfigAnnotation: "2"}
 		w.revisions[1] = w.revision(w.set.Spec.Template, 2)
 		w.old("n1", gen.Change(func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-ago))}

@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -50,7 +51,7 @@ func courses() []course {
 func restartsInPlace(w *simulate.World) {
 	w.NodeAgents()
 	again := func(value string) told {
-		return told{"wants restart " + value, annotations(map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
+		return told{"wants restart " + value, annotations(map[string]string{scenarios.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: value})}
 	}
 	minutely(again("1"), again("2 side"))(w)
 }
@@ -63,10 +64,10 @@ func (c course) start(t testing.TB, o cluster.Options) (*simulate.World, operato
 	return w, p
 }
 
-func simulated() []simulate.Course {
-	var all []simulate.Course
+func simulated() []scenarios.Course {
+	var all []scenarios.Course
 	for _, c := range courses() {
-		all = append(all, simulate.Course{Name: c.name, Start: c.start, Arrived: arrived})
+		all = append(all, scenarios.Course{Name: c.name, Start: c.start, Arrived: arrived})
 	}
 	return all
 }
@@ -74,18 +75,18 @@ func simulated() []simulate.Course {
 // A crash after any write leaves a world from which the next operator arrives at the same end.
 func TestCrashesAfterAnyWriteEndTheSame(t *testing.T) {
 	t.Parallel()
-	simulate.CheckCrashes(t, simulated())
+	scenarios.CheckCrashes(t, simulated())
 }
 
 // Whatever the faults, the end is the one without them.
 func TestFaultsEndTheSame(t *testing.T) {
 	t.Parallel()
-	simulate.CheckFaults(t, simulated(), 3)
+	scenarios.CheckFaults(t, simulated(), 3)
 }
 
 // Every write may arrive twice: the second time it changes nothing or is refused.
 func TestReplayedWritesChangeNothing(t *testing.T) {
-	simulate.CheckReplays(t, simulated())
+	scenarios.CheckReplays(t, simulated())
 }
 
 // While the server refuses some kind of write for minutes, whatever its answer, the operator is quiet, pods

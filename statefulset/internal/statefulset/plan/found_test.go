@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -71,15 +72,15 @@ func startUpdate(t testing.TB, o cluster.Options, n string, images ...string) (*
 
 // Pods serve and the status is quiet while a part of their updates is refused, or the revision after that.
 func TestRefusedUpdatesLeaveStatusAndPodsAlone(t *testing.T) {
-	simulate.CheckRefusedUpdates(t, startUpdate, arrived)
+	scenarios.CheckRefusedUpdates(t, startUpdate, arrived)
 }
 
 // What a budget frees is used soon: what it had refused was sent as a dry run first, which it refused, too, and waited for
 // half a minute each time.
 func TestUpdatesKeepToABudgetAndGoOnWhenItFrees(t *testing.T) {
 	conditionsOf := func(w *simulate.World) []workload.Condition { return present(w).Status.Conditions }
-	t.Run("an image", func(t *testing.T) { simulate.CheckBudget(t, startUpdate, conditionsOf, arrived) })
-	t.Run("a restart in place", func(t *testing.T) { simulate.CheckBudget(t, startRestart, conditionsOf, arrived) })
+	t.Run("an image", func(t *testing.T) { scenarios.CheckBudget(t, startUpdate, conditionsOf, arrived) })
+	t.Run("a restart in place", func(t *testing.T) { scenarios.CheckBudget(t, startRestart, conditionsOf, arrived) })
 }
 
 // The words of a budget change with each try, and with the pod that is tried: there was an event of each.
@@ -100,7 +101,7 @@ func startRestart(t testing.TB, o cluster.Options, n string, _ ...string) (*simu
 	t.Helper()
 	w, p := play(t, o, 4, policy(v1beta1.InPlaceOnly), maxUnavailable(n), readsConfig)
 	w.NodeAgents()
-	again := map[string]string{simulate.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: "1"}
+	again := map[string]string{scenarios.ConfigAnnotation: "1", contract.RestartInPlaceAnnotation: "1"}
 	timely(time.Second, told{"wants a restart", annotations(again)})(w)
 	return w, p
 }

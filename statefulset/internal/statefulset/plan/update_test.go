@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -135,9 +136,9 @@ func TestSpecifiedDelete(t *testing.T) {
 // A node agent tells about a container within seconds of its start, and not at once.
 func TestUpdatesInPlaceWaitForTheNodeAgentOfNewContainers(t *testing.T) {
 	reads := func(ago time.Duration, options ...setOption) *world {
-		w := given(t, 2, append(options, policy(v1beta1.InPlaceIfPossible), func(s *v1beta1.StatefulSet) { simulate.ReadConfig(&s.Spec.Template.Spec) })...)
+		w := given(t, 2, append(options, policy(v1beta1.InPlaceIfPossible), func(s *v1beta1.StatefulSet) { scenarios.ReadConfig(&s.Spec.Template.Spec) })...)
 		w.revisions[0] = w.revision(w.set.Spec.Template, 1)
-		w.set.Spec.Template.Annotations = map[string]string{simulate.ConfigAnnotation: "2"}
+		w.set.Spec.Template.Annotations = map[string]string{scenarios.ConfigAnnotation: "2"}
 		return w.changed().old(span(0, 1), gen.Change(func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-ago))}
 		}))

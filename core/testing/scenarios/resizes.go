@@ -1,4 +1,4 @@
-package simulate
+package scenarios
 
 import (
 	"math/rand/v2"
@@ -13,14 +13,15 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
 // Resizes are worlds in which nodes put resizes off for ever, can never give them, or the server refuses them.
 type Resizes struct {
 	// Edit changes the containers of the template. The first one asks for 1 cpu from the beginning.
-	Edit func(w *World, change func(*corev1.PodSpec))
+	Edit func(w *simulate.World, change func(*corev1.PodSpec))
 	// Last does the same once and for all, and lets pods be recreated that have waited so long, in seconds.
-	Last func(w *World, deadline int32, change func(*corev1.PodSpec))
+	Last func(w *simulate.World, deadline int32, change func(*corev1.PodSpec))
 	// Given are quantities that pods get in the end, in place or by being recreated.
 	Given []string
 }
@@ -28,11 +29,11 @@ type Resizes struct {
 // Check plays the worlds, with faults and without, and demands that they arrive. Without faults a pod whose resize is put
 // off serves, and none leaves service for nothing. In half of the worlds there is a second container of a higher launch priority, which is updated before the
 // first one.
-func (r Resizes) Check(t *testing.T, all Walk) {
+func (r Resizes) Check(t *testing.T, all simulate.Walk) {
 	t.Helper()
 	start := all.Start
 	all.Count = 100
-	all.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
+	all.Start = func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
@@ -57,13 +58,13 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 	}
 	all.Faults = faultsOfOdd
 	judged := all.Start
-	all.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
+	all.Start = func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := judged(t, seed)
 		if seed%2 == 0 {
 			w.OnEvent(judgeNeedlessBreaks())
 			for at := time.Minute; at < 6*time.Minute; at += 5 * time.Second {
-				w.After(at, w.judgePutOff)
+				w.After(at, func() { judgePutOff(w) })
 			}
 		}
 		return w, p
@@ -72,15 +73,15 @@ func (r Resizes) Check(t *testing.T, all Walk) {
 }
 
 // judgeNeedlessBreaks returns the judge that no pod leaves service for an update and comes back as it was.
-func judgeNeedlessBreaks() func(*World, cluster.Event) {
+func judgeNeedlessBreaks() func(*simulate.World, cluster.Event) {
 	left := map[types.UID]*corev1.Pod{}
-	return func(w *World, e cluster.Event) {
+	return func(w *simulate.World, e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		if !ok || e.Type != cluster.Modified {
 			return
 		}
 		before := left[pod.UID]
-		switch out := isFalse(pod, contract.InPlaceUpdateReady); {
+		switch out := simulate.IsFalse(pod, contract.InPlaceUpdateReady); {
 		case out && before == nil && cluster.IsTrue(pod, corev1.PodReady): // else a hook holds it out of service
 			left[pod.UID] = pod
 		case !out && before != nil:
@@ -132,18 +133,18 @@ func imaging(rng *rand.Rand) func(*corev1.PodSpec) {
 }
 
 // faultsOfOdd are all faults in every second world, and none in the others.
-func faultsOfOdd(seed uint64) Faults {
+func faultsOfOdd(seed uint64) simulate.Faults {
 	if seed%2 == 0 {
-		return Faults{}
+		return simulate.Faults{}
 	}
-	return AllFaults(seed)
+	return simulate.AllFaults(seed)
 }
 
 // patienceForService is how long a pod may be out of service of which everything but a resize is done.
 const patienceForService = time.Minute
 
 // judgePutOff records pods that are kept out of service for nothing but a resize that their node puts off.
-func (w *World) judgePutOff() {
+func judgePutOff(w *simulate.World) {
 	for _, pod := range w.Pods() {
 		if pod.DeletionTimestamp != nil || pod.Annotations[contract.InPlaceUpdateGraceAnnotation] != "" {
 			continue
@@ -162,18 +163,18 @@ func (w *World) judgePutOff() {
 // Starved are worlds in which containers are killed for their memory until the template gives them enough.
 type Starved struct {
 	// Limit gives the container of the template so much memory; it has 256Mi from the beginning.
-	Limit func(w *World, memory string)
+	Limit func(w *simulate.World, memory string)
 	// Last does the same once and for all, and lets pods be recreated that cannot get it in place.
-	Last func(w *World, memory string)
+	Last func(w *simulate.World, memory string)
 }
 
 // Check plays the worlds, with faults and without, and demands that they arrive: a kubelet that starts a container with a
 // higher limit leaves the pod's cgroup as it was, in which the container is killed again.
-func (s Starved) Check(t *testing.T, all Walk) {
+func (s Starved) Check(t *testing.T, all simulate.Walk) {
 	t.Helper()
 	start := all.Start
 	all.Count = 100
-	all.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
+	all.Start = func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		w.Options.Memory = resource.MustParse("100Mi")

@@ -1,4 +1,4 @@
-package simulate
+package scenarios
 
 import (
 	"math/rand/v2"
@@ -12,11 +12,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/foretold"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
 // Forecast is a workload of which a user edits the template once it has settled.
 type Forecast struct {
-	World   *World
+	World   *simulate.World
 	Planner operator.Planner
 	// Edit changes the template and returns the warnings that the user gets.
 	Edit func(change func(*corev1.PodTemplateSpec)) []string
@@ -34,7 +35,7 @@ func CheckForecasts(t *testing.T, worlds int, start func(t testing.TB, seed uint
 		t.Helper()
 		f := start(t, seed)
 		f.World.NodeAgents()
-		Settle(t, f.World, f.Planner, passesOfForecast)
+		simulate.Settle(t, f.World, f.Planner, passesOfForecast)
 		before := foretold.Portray(f.World.Pods())
 		rng := rand.New(rand.NewPCG(seed, 17)) //nolint:gosec // a simulation needs no secrecy
 		changes := templateChanges()
@@ -46,7 +47,7 @@ func CheckForecasts(t *testing.T, worlds int, start func(t testing.TB, seed uint
 				chosen.change(t)
 			}
 		})
-		Settle(t, f.World, f.Planner, passesOfForecast)
+		simulate.Settle(t, f.World, f.Planner, passesOfForecast)
 		said := "nothing"
 		if len(warnings) > 0 {
 			said = warnings[0]

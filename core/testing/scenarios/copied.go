@@ -1,4 +1,4 @@
-package simulate
+package scenarios
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
 // CopyPod makes a template what it is when somebody copies the manifest of a running pod.
@@ -26,15 +27,15 @@ func CopyPod(template *corev1.PodTemplateSpec) {
 
 // CheckCopiedPod demands that a world whose template is the copy of a pod settles with as many pods as are wanted, and
 // that no pod was created that went again.
-func CheckCopiedPod(t *testing.T, w *World, p operator.Planner, want int) {
+func CheckCopiedPod(t *testing.T, w *simulate.World, p operator.Planner, want int) {
 	t.Helper()
 	made := 0
-	w.OnEvent(func(_ *World, e cluster.Event) {
+	w.OnEvent(func(_ *simulate.World, e cluster.Event) {
 		if e.Type == cluster.Added && e.Kind == "Pod" {
 			made++
 		}
 	})
-	Settle(t, w, p, 500)
+	simulate.Settle(t, w, p, 500)
 	assert.Equal(t, want, made, "pods created")
 	assert.Len(t, w.Pods(), want)
 }

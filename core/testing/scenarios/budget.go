@@ -1,4 +1,4 @@
-package simulate
+package scenarios
 
 import (
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
 
@@ -47,7 +48,7 @@ func (b *budget) admit(w *cluster.World, e cluster.Event) error {
 		if e.DryRun {
 			w.Violate("a budget's refusal was asked for as a dry run")
 		}
-		return byBudget(old, fmt.Errorf("PodUnavailableBudget default/web refuses UPDATE of pod %s", old.Name))
+		return simulate.RefusedByBudget(old, fmt.Errorf("PodUnavailableBudget default/web refuses UPDATE of pod %s", old.Name))
 	}
 	if !e.DryRun {
 		b.grants[old.UID], b.served[old.UID] = w.Now(), true
@@ -83,7 +84,7 @@ func (b *budget) room(w *cluster.World) int {
 }
 
 // watch measures how long there is room that nobody uses while pods wait for it.
-func (b *budget) watch(w *World) {
+func (b *budget) watch(w *simulate.World) {
 	waiting := len(b.refused) > 0 && slices.ContainsFunc(w.Pods(), func(pod *corev1.Pod) bool { return !b.served[pod.UID] })
 	switch room := b.room(w.Cluster()) > 0; {
 	case !room || !waiting:
@@ -103,8 +104,8 @@ func (b *budget) watch(w *World) {
 // A pod that is refused stays in service, conditions tell of the budget and not of a failure, the write is repeated as it
 // is after growing pauses, and what the budget frees is used soon.
 func CheckBudget(
-	t *testing.T, start func(t testing.TB, o cluster.Options, n string, images ...string) (*World, operator.Planner),
-	conditionsOf func(*World) []workload.Condition, arrived func(testing.TB, *World),
+	t *testing.T, start func(t testing.TB, o cluster.Options, n string, images ...string) (*simulate.World, operator.Planner),
+	conditionsOf func(*simulate.World) []workload.Condition, arrived func(testing.TB, *simulate.World),
 ) {
 	t.Helper()
 	const opens = 20 * time.Minute
@@ -122,8 +123,8 @@ func CheckBudget(
 			b.grants, b.served = map[types.UID]time.Time{}, map[types.UID]bool{}
 			w, p := start(t, cluster.Options{Seed: 1, Calm: true, Admission: b.admit}, "4", "app:2")
 			b.watch(w)
-			w.OnEvent(func(w *World, _ cluster.Event) { b.judge(w, conditionsOf(w)) })
-			operator := NewOperator(w, p, Faults{})
+			w.OnEvent(func(w *simulate.World, _ cluster.Event) { b.judge(w, conditionsOf(w)) })
+			operator := simulate.NewOperator(w, p, simulate.Faults{})
 			for w.Now().Before(w.Begin().Add(b.opens + 5*time.Minute)) {
 				operator.Pass()
 				w.Advance(time.Second)
@@ -141,12 +142,12 @@ func CheckBudget(
 // CheckBudgetSurge plays a workload of n pods in the world of the options. A disruption budget wants all n in service, and a
 // user wants something that takes pods out of service. The workload gets that by surge pods, and once it has n pods in
 // service it never has fewer.
-func CheckBudgetSurge(t *testing.T, n int, o cluster.Options, start func(testing.TB, cluster.Options) (*World, operator.Planner), arrived func(testing.TB, *World)) {
+func CheckBudgetSurge(t *testing.T, n int, o cluster.Options, start func(testing.TB, cluster.Options) (*simulate.World, operator.Planner), arrived func(testing.TB, *simulate.World)) {
 	t.Helper()
 	b := budget{least: n, grants: map[types.UID]time.Time{}, served: map[types.UID]bool{}}
 	o.Admission = b.admit
 	w, p := start(t, o)
-	operator, complete := NewOperator(w, p, Faults{}), false
+	operator, complete := simulate.NewOperator(w, p, simulate.Faults{}), false
 	for range 30 * 60 {
 		operator.Pass()
 		w.Advance(time.Second)
@@ -166,7 +167,7 @@ func CheckBudgetSurge(t *testing.T, n int, o cluster.Options, start func(testing
 
 // judge requires that once there was a refusal no condition tells of a failure and, while nothing is granted at all, that
 // one tells of the budget.
-func (b *budget) judge(w *World, list []workload.Condition) {
+func (b *budget) judge(w *simulate.World, list []workload.Condition) {
 	for _, c := range list {
 		if strings.HasPrefix(c.Type, "Failed") && c.Status == corev1.ConditionTrue {
 			w.Violate("condition %s is True: %s", c.Type, c.Message)

@@ -1,4 +1,4 @@
-package simulate
+package scenarios
 
 import (
 	"maps"
@@ -12,55 +12,20 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
-
-// Edit is an edit by a user, with its line in the story.
-type Edit struct {
-	// The line in the story.
-	What string
-	// Do makes the edit.
-	Do func()
-	// Ready, if set, reports whether the user may make the edit. The user waits for it, but at most userTimeout.
-	Ready func() bool
-}
-
-const (
-	// userTimeout is how long a user waits before an edit at most.
-	userTimeout = 10 * time.Minute
-	// userPoll is the interval at which a waiting user checks.
-	userPoll = 10 * time.Second
-)
-
-// Edits makes the first edit after a minute, and each further one the interval after the previous one.
-func (w *World) Edits(interval time.Duration, edits ...Edit) { w.edit(time.Minute, interval, 0, edits) }
-
-func (w *World) edit(after, interval, waited time.Duration, edits []Edit) {
-	if len(edits) == 0 {
-		return
-	}
-	w.After(after, func() {
-		e := edits[0]
-		if e.Ready != nil && !e.Ready() && waited < userTimeout {
-			w.edit(userPoll, interval, waited+userPoll, edits)
-			return
-		}
-		w.Tell(cluster.UserActor, "%s", e.What)
-		e.Do()
-		w.edit(interval, interval, 0, edits[1:])
-	})
-}
 
 // Course is a workload with the edits of its user, for runs that are compared with each other.
 type Course struct {
 	// Name names the test.
 	Name string
 	// Start returns a new world in which nothing has happened yet.
-	Start func(t testing.TB, o cluster.Options) (*World, operator.Planner)
+	Start func(t testing.TB, o cluster.Options) (*simulate.World, operator.Planner)
 	// Arrived fails the test unless the workload's pods are as its spec asks.
-	Arrived func(t testing.TB, w *World)
+	Arrived func(t testing.TB, w *simulate.World)
 }
 
-func (c Course) start(t testing.TB, seed uint64) (*World, operator.Planner) {
+func (c Course) start(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 	t.Helper()
 	w, p := c.Start(t, cluster.Options{Seed: seed})
 	for minute := range 3 { // lets passes happen before and after every edit
@@ -77,26 +42,26 @@ func CheckCrashes(t *testing.T, courses []Course) {
 	t.Helper()
 	for _, c := range courses {
 		t.Run(c.Name, func(t *testing.T) {
-			CrashSweep(t, func() (*World, operator.Planner) { return c.start(t, 1) }, func(w *World) { c.Arrived(t, w) })
+			simulate.CrashSweep(t, func() (*simulate.World, operator.Planner) { return c.start(t, 1) }, func(w *simulate.World) { c.Arrived(t, w) })
 		})
 	}
 }
 
 // Troubles returns the faults that CheckFaults plays, by name.
-func Troubles() map[string]func(seed uint64) Faults {
-	return map[string]func(seed uint64) Faults{
-		"stale views":      func(seed uint64) Faults { return Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
-		"lost events":      func(seed uint64) Faults { return Faults{Seed: seed, LostEvents: 0.7} },
+func Troubles() map[string]func(seed uint64) simulate.Faults {
+	return map[string]func(seed uint64) simulate.Faults{
+		"stale views":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Lag: 10, Interleave: 0.3} },
+		"lost events":      func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, LostEvents: 0.7} },
 		"refused writes":   Refusals,
-		"lost answers":     func(seed uint64) Faults { return Faults{Seed: seed, Timeout: 0.3} },
-		"all at once":      AllFaults,
-		"all and no pause": func(seed uint64) Faults { f := AllFaults(seed); f.Passes = 400; return f },
+		"lost answers":     func(seed uint64) simulate.Faults { return simulate.Faults{Seed: seed, Timeout: 0.3} },
+		"all at once":      simulate.AllFaults,
+		"all and no pause": func(seed uint64) simulate.Faults { f := simulate.AllFaults(seed); f.Passes = 400; return f },
 	}
 }
 
 // Refusals returns faults of a server that refuses writes.
-func Refusals(seed uint64) Faults {
-	return Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
+func Refusals(seed uint64) simulate.Faults {
+	return simulate.Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
 }
 
 // CheckFaults requires that every course ends, with each of Troubles and in n worlds each, in the same state as without
@@ -111,16 +76,16 @@ func CheckFaults(t *testing.T, courses []Course, n int) {
 		trouble := names[seed/uint64(len(courses))%uint64(len(names))]
 		if ends[c.Name] == "" {
 			w, p := c.start(t, 1)
-			Settle(t, w, p, sweepLimit)
+			simulate.Settle(t, w, p, sweepLimit)
 			c.Arrived(t, w)
-			ends[c.Name] = Digest(w)
+			ends[c.Name] = simulate.Digest(w)
 		}
 		w, p := c.start(t, seed)
-		if err := NewOperator(w, p, troubles[trouble](seed)).Settle(sweepLimit); err != nil {
+		if err := simulate.NewOperator(w, p, troubles[trouble](seed)).Settle(sweepLimit); err != nil {
 			require.NoError(t, err, "%s, %s, the story:\n%s", c.Name, trouble, w.Story())
 		}
 		c.Arrived(t, w)
-		if end := Digest(w); end != ends[c.Name] {
+		if end := simulate.Digest(w); end != ends[c.Name] {
 			require.Equal(t, ends[c.Name], end, "%s, %s, the story:\n%s", c.Name, trouble, w.Story())
 		}
 	})
@@ -136,12 +101,12 @@ func CheckReplays(t *testing.T, courses []Course) {
 	for _, c := range courses {
 		t.Run(c.Name, func(t *testing.T) {
 			w, p := c.start(t, 1)
-			o, replayed := NewOperator(w, p, Faults{}), 0
+			o, replayed := simulate.NewOperator(w, p, simulate.Faults{}), 0
 			for pass := uint64(0); !w.Quiet() || pass < quietWakes; pass++ {
 				done, _ := o.Operator.Run(operator.Think(w.Cluster(), p, pass), nil)
 				o.Follow(&done)
 				for i := range done.Outcomes {
-					w.replay(done.Outcomes[i].Action)
+					replay(w, done.Outcomes[i].Action)
 					replayed++
 				}
 				w.Step()
@@ -154,7 +119,7 @@ func CheckReplays(t *testing.T, courses []Course) {
 	}
 }
 
-func (w *World) replay(a *action.Action) {
+func replay(w *simulate.World, a *action.Action) {
 	switch a.Verb {
 	case action.Create:
 		for _, o := range a.Prerequisites {

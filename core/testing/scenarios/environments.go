@@ -1,4 +1,4 @@
-package simulate
+package scenarios
 
 import (
 	"maps"
@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
 const (
@@ -58,30 +59,30 @@ func readsAnnotation(name, key string) corev1.EnvVar {
 // user gives the template other annotations, by edit: what containers and the native sidecar read, and restarts of them
 // as they are, and the native sidecar other images and resources. Other people annotate pods. In the end every container has read what its pod's metadata say, except in pods that
 // other people annotated last, and was restarted once for each restart that its pod came to.
-func CheckEnvironments(t *testing.T, walk Walk, edit func(w *World, change func(*corev1.PodTemplateSpec))) {
+func CheckEnvironments(t *testing.T, walk simulate.Walk, edit func(w *simulate.World, change func(*corev1.PodTemplateSpec))) {
 	t.Helper()
 	start, unarrived := walk.Start, walk.Unarrived
 	walk.Faults = annotationFaults
-	walk.Start = func(t testing.TB, seed uint64) (*World, operator.Planner) {
+	walk.Start = func(t testing.TB, seed uint64) (*simulate.World, operator.Planner) {
 		t.Helper()
 		w, p := start(t, seed)
 		w.NodeAgents()
-		w.editConfig(seed, edit)
+		editConfig(w, seed, edit)
 		return w, p
 	}
-	walk.Unarrived = func(w *World) []string { return append(unarrived(w), w.agents.allOutdated()...) }
+	walk.Unarrived = func(w *simulate.World) []string { return append(unarrived(w), w.Outdated()...) }
 	walk.Run(t)
 }
 
-func annotationFaults(seed uint64) Faults {
-	f := AllFaults(seed)
-	f.Foreign, f.Actors = 0.05, []Actor{Annotates(ConfigAnnotation, "1", "2", "3", "9")}
+func annotationFaults(seed uint64) simulate.Faults {
+	f := simulate.AllFaults(seed)
+	f.Foreign, f.Actors = 0.05, []simulate.Actor{simulate.Annotates(ConfigAnnotation, "1", "2", "3", "9")}
 	return f
 }
 
 // editConfig schedules edits by a user, who gives the template random annotations at random times, and its native
 // sidecar one of two images, one of which has two names, and more or less cpu.
-func (w *World) editConfig(seed uint64, edit func(w *World, change func(*corev1.PodTemplateSpec))) {
+func editConfig(w *simulate.World, seed uint64, edit func(w *simulate.World, change func(*corev1.PodTemplateSpec))) {
 	w.Options.Images = maps.Clone(w.Options.Images)
 	w.Options.Images["proxy:2"], w.Options.Images["proxy:2b"] = cluster.Image{Digest: "2"}, cluster.Image{Digest: "2"}
 	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a simulation needs no secrecy
