@@ -36,7 +36,7 @@ func tenPods() *v1beta1.CloneSet {
 			UpdateStrategy: v1beta1.CloneSetUpdateStrategy{
 				Type: v1beta1.RollingUpdate,
 				RollingUpdate: &v1beta1.RollingUpdateCloneSetStrategy{
-					PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: ptr.To(intstr.FromString("20%")),
+					PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("20%")),
 				},
 			},
 		},
@@ -90,7 +90,7 @@ func TestAnEditIsPlayedAsTheOperatorCarriesItOut(t *testing.T) {
 		"a partition ends the rollout after four pods": {
 			func(s *v1beta1.CloneSet) {
 				s.Spec.Template.Spec.Containers[0].Image = "app:2"
-				s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromInt32(6))
+				s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(6))
 			},
 			rollout{batches: []int{2, 2}, left: 6},
 		},

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/nodes"
@@ -35,7 +34,7 @@ func tenPods() *v1beta1.DaemonSet {
 			UpdateStrategy: v1beta1.DaemonSetUpdateStrategy{
 				Type: v1beta1.RollingUpdateStrategyType,
 				RollingUpdate: &v1beta1.RollingUpdateDaemonSet{
-					RollingUpdateType: v1beta1.InPlaceRollingUpdateType, MaxUnavailable: ptr.To(intstr.FromString("20%")),
+					RollingUpdateType: v1beta1.InPlaceRollingUpdateType, MaxUnavailable: new(intstr.FromString("20%")),
 				},
 			},
 		},
@@ -89,7 +88,7 @@ func TestAnEditIsPlayedAsTheOperatorCarriesItOut(t *testing.T) {
 		"a partition ends the rollout after four pods": {
 			func(s *v1beta1.DaemonSet) {
 				s.Spec.Template.Spec.Containers[0].Image = "app:2"
-				s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(intstr.FromInt32(6))
+				s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(6))
 			},
 			rollout{batches: []int{2, 2}, left: 6},
 		},

@@ -38,7 +38,7 @@ func tenPods() *v1beta1.StatefulSet {
 			UpdateStrategy: v1beta1.StatefulSetUpdateStrategy{
 				Type: appsv1.RollingUpdateStatefulSetStrategyType,
 				RollingUpdate: &v1beta1.RollingUpdateStatefulSetStrategy{
-					PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: ptr.To(intstr.FromString("20%")),
+					PodUpdatePolicy: v1beta1.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("20%")),
 				},
 			},
 		},
