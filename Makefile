@@ -28,7 +28,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 include .make/tools.mk
 
 .PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint lint-api vulncheck verify images demo up down
-.PHONY: release release-check release-plan release-prepare release-tag
+.PHONY: release release-check release-plan release-prepare release-rehearsal release-tag
 
 help: ## list what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9%-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,7 +108,11 @@ release-prepare: ## changelogs, manifests and requirements of the planned versio
 	@$(call run,./test/cmd/release) prepare
 
 release: ## images, install files, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes the images
-	@$(call run,./test/cmd/release) build $(TO) --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
+	@$(call run,./test/cmd/release) build $(TO) --platforms $(PLATFORMS) $(if $(MACHINES),--machines $(MACHINES)) $(if $(ONLY),--only $(ONLY)) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
+
+release-rehearsal: ## a release of a copy of this work tree in TO=folder, for this machine, installed from its files on an API server
+	@$(call run,./test/cmd/release) rehearse $(or $(TO),bin/rehearsal)
+	@.make/rehearsal $(or $(TO),bin/rehearsal)
 
 release-tag: ## the tags of the prepared versions; pushes none
 	@$(call run,./test/cmd/release) tag

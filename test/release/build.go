@@ -16,6 +16,9 @@ import (
 	"github.com/flotilla-project/flotilla/test/install"
 )
 
+// sumsName is the file with the checksums of the files of a release.
+const sumsName = "SHA256SUMS"
+
 // Options say where a release is built.
 type Options struct {
 	// Root is the folder of go.work.
@@ -153,7 +156,7 @@ func (o Options) checksums(releases []Release) error {
 			}
 			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), filepath.Base(file))
 		}
-		err = os.WriteFile(filepath.Join(o.assets(r), "SHA256SUMS"), sums.Bytes(), 0o644) //nolint:gosec // for everybody
+		err = os.WriteFile(filepath.Join(o.assets(r), sumsName), sums.Bytes(), 0o644) //nolint:gosec // for everybody
 		if err != nil {
 			return fmt.Errorf("write the checksums of %s: %w", r.Tag(), err)
 		}

@@ -5,4 +5,5 @@
 //	release prepare         changelogs, manifests and requirements of these versions, to be committed
 //	release build FOLDER    images, install files, SBOMs, notes and checksums of what is prepared
 //	release tag             the tags of what is prepared; it pushes none
+//	release rehearse FOLDER all of this for a copy of the work tree and the platform of this machine
 package main

@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/spf13/pflag"
 
 	"github.com/flotilla-project/flotilla/test/images"
@@ -36,6 +40,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&o.Registry, "registry", "", "build: HOST[:PORT][/PREFIX] that install files name")
 	flags.BoolVar(&o.Push, "push", false, "build: push the images there")
 	flags.StringSliceVar(&o.Platforms, "platforms", nil, "build: what to build for; default: "+strings.Join(images.DefaultPlatforms(), ","))
+	flags.StringSliceVar(&o.Machines, "machines", nil, "build: machines to build the command for; default: "+strings.Join(release.DefaultMachines(), ","))
+	only := flags.StringSlice("only", nil, "build, rehearse: modules to build; default: all that are prepared")
 	format := flags.StringP("output", "o", "", "plan: json")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -53,13 +59,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "prepare":
 		return prepare(ctx, o, out)
 	case "build":
-		return build(ctx, o, flags.Arg(1), out)
+		return build(ctx, o, flags.Arg(1), *only, out)
 	case "tag":
 		return tag(ctx, o, out)
 	case "check":
 		return check(ctx, o, out)
+	case "rehearse":
+		return rehearse(ctx, o, flags.Arg(1), *only, out)
 	}
-	return errors.New("what to do? check, plan, prepare, build FOLDER or tag")
+	return errors.New("what to do? check, plan, prepare, build FOLDER, tag or rehearse FOLDER")
 }
 
 func planned(ctx context.Context, o release.Options) ([]release.Release, error) {
@@ -137,13 +145,16 @@ func prepared(ctx context.Context, o release.Options) ([]release.Release, error)
 	return all, err
 }
 
-func build(ctx context.Context, o release.Options, folder string, out io.Writer) error {
+func build(ctx context.Context, o release.Options, folder string, only []string, out io.Writer) error {
 	if folder == "" {
 		return errors.New("build needs a folder to write")
 	}
 	all, err := prepared(ctx, o)
 	if err != nil {
 		return err
+	}
+	if len(only) > 0 {
+		all = slices.DeleteFunc(all, func(r release.Release) bool { return !slices.Contains(only, r.Module) })
 	}
 	o.Output = folder
 	if o.Revision, err = git(ctx, o, "rev-parse", "HEAD"); err != nil {
@@ -153,6 +164,24 @@ func build(ctx context.Context, o release.Options, folder string, out io.Writer)
 		return err
 	}
 	fmt.Fprintf(out, "built %d releases in %s\n", len(all), folder)
+	return nil
+}
+
+// rehearse releases a copy of the work tree. Without a registry it serves one while it runs.
+func rehearse(ctx context.Context, o release.Options, folder string, only []string, out io.Writer) error {
+	if folder == "" {
+		return errors.New("rehearse needs a folder to write")
+	}
+	if o.Registry == "" {
+		server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+		defer server.Close()
+		o.Registry = strings.TrimPrefix(server.URL, "http://")
+	}
+	rehearsal := release.Rehearsal{Root: o.Root, Output: folder, Registry: o.Registry, Only: only, Out: out}
+	if err := rehearsal.Rehearse(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "rehearsed a release in %s\n", folder)
 	return nil
 }
 

@@ -44,9 +44,10 @@ func TestStepByStep(t *testing.T) {
 		t.Helper()
 		assert.EqualError(t, run(t.Context(), append(args, "--root", root), &bytes.Buffer{}), with)
 	}
-	refuses("what to do? check, plan, prepare, build FOLDER or tag")
+	refuses("what to do? check, plan, prepare, build FOLDER, tag or rehearse FOLDER")
 	refuses("nothing is prepared: each version of the changelogs has its tag (release prepare)", "tag")
 	refuses("build needs a folder to write", "build")
+	refuses("rehearse needs a folder to write", "rehearse")
 	assert.Equal(t, "MODULE  FROM  TO      BECAUSE\ncore    -     v0.1.0  first release: no note tells what has changed\n", says("plan"))
 	assert.JSONEq(t, `[{"module":"core","to":"v0.1.0","kind":"feature","warning":"no note tells what has changed"}]`, says("plan", "-o", "json"))
 

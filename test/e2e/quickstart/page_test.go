@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -75,17 +74,19 @@ func TestTheQuickStart(t *testing.T) {
 	nothingIsLeft(t, folder)
 }
 
-// newRelease builds the files of a release of cloneset, pushes its images, and returns the folder of the files. Its version is
-// the one of images that other suites use, so that no manager is linked again.
+// newRelease rehearses a release of cloneset, which pushes its images, and returns the folder of its files.
 func newRelease(t *testing.T) (folder string) {
 	t.Helper()
 	root, err := images.FindRoot()
 	require.NoError(t, err)
 	folder = filepath.Join(t.TempDir(), "release")
-	require.NoError(t, release.Build(t.Context(), release.Options{
-		Root: root, Output: folder, Registry: world.Cluster.Registry(), Push: true, Platforms: []string{"linux/" + runtime.GOARCH}, Date: time.Now(),
-	}, []release.Release{{Module: "cloneset", To: "dev"}}))
-	return folder
+	var out strings.Builder
+	rehearsal := release.Rehearsal{Root: root, Output: folder, Registry: world.Cluster.Registry(), Only: []string{"cloneset"}, Out: &out}
+	require.NoError(t, rehearsal.Rehearse(t.Context()), out.String())
+	of, err := filepath.Glob(filepath.Join(folder, "cloneset-v*"))
+	require.NoError(t, err)
+	require.Len(t, of, 1)
+	return of[0]
 }
 
 // follow runs the command and returns its output. It repeats the command as the page asks for.
