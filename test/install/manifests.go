@@ -33,7 +33,7 @@ func ManifestsFrom(registry, feature string, built ...images.Image) ([]byte, err
 
 // manifestsWith renders like ManifestsFrom, with components that are named by their folders, such as "spread/config/required".
 func manifestsWith(components []string, registry, feature string, built []images.Image) ([]byte, error) {
-	pins, err := pin(registry, built)
+	pins, err := Pins(registry, built)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func Render(root, kustomization string) ([]byte, error) {
 	return renderer.Build(tree, "local")
 }
 
-// pin returns the part of a kustomization that names each image's digest, and its registry if there is one.
-func pin(registry string, built []images.Image) (string, error) {
+// Pins returns the part of a kustomization that names each image's digest, and its registry if there is one.
+func Pins(registry string, built []images.Image) (string, error) {
 	pins := strings.Builder{}
 	for _, image := range built {
 		reference, err := name.ParseReference(strings.TrimPrefix(image.Reference, registry+"/"))

@@ -39,8 +39,8 @@ type Options struct {
 
 // Build writes the files of the releases. Each release has a folder MODULE-VERSION, whose files are downloaded as they are, with
 // their checksums (SHA256SUMS): of a feature one file that installs it (install-FEATURE.yaml), of the command one file that installs
-// all features (install-all.yaml) and archives of the command with their krew manifest (flotilla.yaml), of each binary an SBOM.
-// Folder images has the images as an OCI layout, with a list of their SBOMs (sboms), and folder notes the changes of each module.
+// all features (install-all.yaml), the overlays, and archives of the command with their krew manifest (flotilla.yaml), of each binary an
+// SBOM. Folder images has the images as an OCI layout, file sboms the SBOM of each, and folder notes the changes of each module.
 func Build(ctx context.Context, o Options, releases []Release) error {
 	if _, err := os.Stat(o.Output); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build the release: folder %s exists", o.Output)

@@ -78,7 +78,7 @@ func TestBuild(t *testing.T) {
 	assert.Equal(t, runtime.Version(), bill.Packages[1].PackageVersion)
 
 	assert.Equal(t, "flotilla/cloneset-manager@"+manifest.Manifests[0].Digest.String()+
-		" cloneset-v0.1.0/cloneset-manager-v0.1.0-linux_"+runtime.GOARCH+".spdx.json\n", w.read("images/sboms"))
+		" cloneset-v0.1.0/cloneset-manager-v0.1.0-linux_"+runtime.GOARCH+".spdx.json\n", w.read("sboms"))
 
 	w.checkSums("cloneset-v0.1.0", "cloneset-manager-v0.1.0-linux_"+runtime.GOARCH+".spdx.json", "install-cloneset.yaml")
 	assert.NoDirExists(t, filepath.Join(o.Output, "core-v0.1.0"), "a library has no files")
@@ -119,7 +119,7 @@ func TestImagesOfPlatformsHaveSBOMs(t *testing.T) {
 	at, err := layout.ImageIndexFromPath(filepath.Join(o.Output, "images"))
 	require.NoError(t, err)
 	namespaces := map[string]bool{}
-	for line := range strings.Lines(w.read("images/sboms")) {
+	for line := range strings.Lines(w.read("sboms")) {
 		reference, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		_, digest, _ := strings.Cut(reference, "@")
 		hash, err := v1.NewHash(digest)

@@ -56,8 +56,8 @@ type krewPlatform struct {
 	Bin    string `json:"bin"`
 }
 
-// command writes an archive of the command for each machine, its SBOM, the krew manifest that names the archives, and the file that
-// installs all features.
+// command writes an archive of the command for each machine, its SBOM, the krew manifest that names the archives, and where images have
+// a registry, the file that installs all features and the overlays.
 func (o Options) command(ctx context.Context, r Release, built []images.Image) error {
 	if err := os.MkdirAll(o.assets(r), 0o755); err != nil { //nolint:gosec // for everybody
 		return err
@@ -67,7 +67,7 @@ func (o Options) command(ctx context.Context, r Release, built []images.Image) e
 		return err
 	}
 	if len(all) > 0 {
-		if err := o.installAll(r, all); err != nil {
+		if err := errors.Join(o.installAll(r, all), o.overlays(r, all)); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
+	"github.com/flotilla-project/flotilla/kustomize/render"
 
 	"github.com/flotilla-project/flotilla/test/release"
 )
@@ -152,6 +153,7 @@ func TestTheCommandKnowsAllImages(t *testing.T) {
 		found[strings.TrimPrefix(image[1], host+"/")] = image[2]
 	}
 	assert.Equal(t, want, found)
+	assertOverlays(t, filepath.Join(o.Output, "kustomize-v0.2.0", "overlays-v0.2.0.tar.gz"), want)
 	out, err := exec.CommandContext(t.Context(), filepath.Join(o.Root, "bin", "plugin", runtime.GOOS+"_"+runtime.GOARCH, "kubectl-flotilla")).CombinedOutput()
 	require.NoError(t, err)
 	linked, pins, _ := strings.Cut(string(out), " ")
@@ -162,6 +164,29 @@ func TestTheCommandKnowsAllImages(t *testing.T) {
 		known[name] = digest
 	}
 	assert.Equal(t, want, known)
+}
+
+// Overlays are used as in a checkout, with the images of the release.
+func assertOverlays(t *testing.T, archive string, want map[string]string) {
+	t.Helper()
+	unpacked := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "tar", "-xzf", archive, "-C", unpacked).CombinedOutput()
+	require.NoError(t, err, string(out))
+	folders, err := render.Folders(os.DirFS(unpacked))
+	require.NoError(t, err)
+	tree, err := render.NewTree(folders)
+	require.NoError(t, err)
+	for _, overlay := range []string{"all", "cloneset"} {
+		var renderer render.Renderer
+		manifests, err := renderer.Build(tree, "kustomize/overlays/"+overlay)
+		require.NoError(t, err)
+		found := regexp.MustCompile(`image: \S+/(flotilla/\S+)@(\S+)`).FindAllStringSubmatch(string(manifests), -1)
+		require.NotEmpty(t, found)
+		for _, image := range found {
+			assert.Equal(t, want[image[1]], image[2])
+		}
+		assert.NotContains(t, string(manifests), "image: flotilla/")
+	}
 }
 
 // pushed pushes an image, and returns its digest.

@@ -3,6 +3,7 @@ package release
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -45,18 +46,14 @@ func sbomOf(name, version, platform string) string {
 	return name + "-" + version + "-" + platform + ".spdx.json"
 }
 
-// listSBOMs adds the images of a release to the list images/sboms: one line for each image of a platform, with its digest and the
+// listSBOMs adds the images of a release to the list sboms: one line for each image of a platform, with its digest and the
 // file of its SBOM.
 func (o Options) listSBOMs(r Release, built []images.Image, platforms []string) error {
 	at, err := layout.ImageIndexFromPath(filepath.Join(o.Output, "images"))
 	if err != nil {
 		return fmt.Errorf("open the images: %w", err)
 	}
-	list, err := os.OpenFile(filepath.Join(o.Output, "images", "sboms"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // for everybody
-	if err != nil {
-		return err
-	}
-	defer list.Close()
+	var lines strings.Builder
 	for _, image := range built {
 		of, err := ofPlatforms(at, image, platforms)
 		if err != nil {
@@ -65,10 +62,15 @@ func (o Options) listSBOMs(r Release, built []images.Image, platforms []string) 
 		repository, _, _ := strings.Cut(image.Reference, ":"+r.To)
 		for _, platform := range platforms {
 			file := sbomOf(repositoryOf(image), r.To, strings.ReplaceAll(platform, "/", "_"))
-			fmt.Fprintf(list, "%s@%s %s/%s\n", repository, of[platform], folderOf(r), file)
+			fmt.Fprintf(&lines, "%s@%s %s/%s\n", repository, of[platform], folderOf(r), file)
 		}
 	}
-	return list.Close()
+	list, err := os.OpenFile(filepath.Join(o.Output, "sboms"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // for everybody
+	if err != nil {
+		return err
+	}
+	_, err = list.WriteString(lines.String())
+	return errors.Join(err, list.Close())
 }
 
 // ofPlatforms returns the digests of the images of an index, by platform.
