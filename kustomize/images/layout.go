@@ -19,6 +19,8 @@ const (
 	refName = "org.opencontainers.image.ref.name"
 	// owner is the path element before the name of each image.
 	owner = "flotilla"
+	// charts is the path element after it before the name of each Helm chart.
+	charts = "charts"
 )
 
 // image is an image, or an index of images, of a layout.
@@ -62,13 +64,25 @@ func readImage(folder string, parent v1.ImageIndex, descriptor v1.Descriptor) (i
 	if err != nil {
 		return found, fmt.Errorf("annotation %s: %w", refName, err)
 	}
-	parts := strings.Split(tag.RepositoryStr(), "/")
-	if len(parts) < 2 || parts[len(parts)-2] != owner {
+	if found.repository = ownName(tag.RepositoryStr()); found.repository == "" {
 		return found, fmt.Errorf("annotation %s: the name does not end with %s/NAME:TAG, so it is not an image of Flotilla", refName, owner)
 	}
-	found.repository, found.tag = path.Join(parts[len(parts)-2:]...), tag.TagStr()
+	found.tag = tag.TagStr()
 	found.content, err = found.read(folder, parent, descriptor)
 	return found, err
+}
+
+// ownName returns the name of an image or a chart of Flotilla without the registry; empty if it is neither.
+func ownName(repository string) string {
+	parts := strings.Split(repository, "/")
+	own := 2
+	if len(parts) > own && parts[len(parts)-own] == charts {
+		own++
+	}
+	if len(parts) < own || parts[len(parts)-own] != owner {
+		return ""
+	}
+	return path.Join(parts[len(parts)-own:]...)
 }
 
 // read returns what a descriptor in an index refers to, and checks it.

@@ -29,6 +29,17 @@ func holds(t *testing.T, reference string, want v1.ImageIndex) {
 	assert.NoError(t, validate.Index(got), reference)
 }
 
+// Helm charts of a release are in its layout, too.
+func TestChartsComeToARegistry(t *testing.T) {
+	s, f := newServer(t, nil), newFolder(t)
+	chart := f.add("ghcr.io/someone/flotilla/charts/cloneset:0.1.0")
+
+	output, code := run(t, `{}`, "push", f.path, s.host+"/team")
+
+	require.Equal(t, cli.Done, code, output)
+	holds(t, s.host+"/team/flotilla/charts/cloneset:0.1.0", chart)
+}
+
 // What a release has comes to another registry with all platforms and the same digests.
 func TestImagesComeToARegistry(t *testing.T) {
 	s, f := newServer(t, nil), newFolder(t)
