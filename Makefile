@@ -107,7 +107,7 @@ release-check: ## no module breaks programs that import its last release, unless
 release-prepare: ## changelogs, manifests and requirements of the planned versions, for a commit
 	@$(call run,./test/cmd/release) prepare
 
-release: ## images, install files, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes the images
+release: ## images, install files, charts, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes images and charts
 	@$(call run,./test/cmd/release) build $(TO) --platforms $(PLATFORMS) $(if $(MACHINES),--machines $(MACHINES)) $(if $(ONLY),--only $(ONLY)) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
 
 release-rehearsal: ## a release of a copy of this work tree in TO=folder, for this machine, installed from its files on an API server

@@ -56,6 +56,7 @@ require (
 )
 
 require (
+	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/flotilla-project/flotilla/budget v0.1.0 // indirect
 	github.com/flotilla-project/flotilla/cloneset v0.1.0 // indirect
 	github.com/flotilla-project/flotilla/daemon v0.1.0 // indirect
@@ -74,6 +75,13 @@ require (
 	github.com/go-openapi/swag/stringutils v0.27.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
+	github.com/google/btree v1.1.3 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
+	github.com/moby/term v0.5.2 // indirect
+	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
+	github.com/spf13/cobra v1.10.2 // indirect
+	k8s.io/cli-runtime v0.37.2 // indirect
 )
 
 require (

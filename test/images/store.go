@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/match"
@@ -16,6 +17,16 @@ import (
 
 // refName is the annotation by which an OCI layout names its images.
 const refName = "org.opencontainers.image.ref.name"
+
+// Store puts an artifact that is no image of a program, such as a chart, into the registry and the layout of the options. It is
+// stored as an image.
+func (o Options) Store(ctx context.Context, repository string, content v1.Image, tag string) (Image, error) {
+	stored, err := o.store(ctx, repository, artifact{image: content}, tag)
+	if err != nil {
+		return Image{}, err
+	}
+	return stored[0], nil
+}
 
 // store puts the artifact with each of the tags into the registry and the layout of the options.
 func (o Options) store(ctx context.Context, repository string, a artifact, tags ...string) ([]Image, error) {

@@ -38,9 +38,10 @@ type Options struct {
 }
 
 // Build writes the files of the releases. Each release has a folder MODULE-VERSION, whose files are downloaded as they are, with
-// their checksums (SHA256SUMS): of a feature one file that installs it (install-FEATURE.yaml), of the command one file that installs
-// all features (install-all.yaml), the overlays, and archives of the command with their krew manifest (flotilla.yaml), of each binary an
-// SBOM. Folder images has the images as an OCI layout, file sboms the SBOM of each, and folder notes the changes of each module.
+// their checksums (SHA256SUMS): of a feature one file that installs it (install-FEATURE.yaml) and its Helm charts, of the command one
+// file that installs all features (install-all.yaml), the overlays, the charts of all features, and archives of the command with their
+// krew manifest (flotilla.yaml), of each binary an SBOM. Folder images has images and charts as an OCI layout, file sboms the SBOM of
+// each image, and folder notes the changes of each module.
 func Build(ctx context.Context, o Options, releases []Release) error {
 	if _, err := os.Stat(o.Output); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build the release: folder %s exists", o.Output)
@@ -126,7 +127,7 @@ func (o Options) feature(ctx context.Context, r Release) ([]images.Image, error)
 			}
 		}
 	}
-	return built, errors.Join(o.install(r, built), o.listSBOMs(r, built, target.Platforms))
+	return built, errors.Join(o.install(r, built), o.listSBOMs(r, built, target.Platforms), o.chartsOf(ctx, r))
 }
 
 func (o Options) install(r Release, built []images.Image) error {

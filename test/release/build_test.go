@@ -58,8 +58,10 @@ func TestBuild(t *testing.T) {
 	require.NoError(t, err)
 	manifest, err := index.IndexManifest()
 	require.NoError(t, err)
-	require.Len(t, manifest.Manifests, 1)
-	assert.Equal(t, "flotilla/cloneset-manager:v0.1.0", manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
+	require.Len(t, manifest.Manifests, 3)
+	for i, name := range []string{"cloneset-manager:v0.1.0", "charts/cloneset:0.1.0", "charts/cloneset-crds:0.1.0"} {
+		assert.Equal(t, "flotilla/"+name, manifest.Manifests[i].Annotations["org.opencontainers.image.ref.name"])
+	}
 
 	objects, err := install.Objects([]byte(w.read("cloneset-v0.1.0/install-cloneset.yaml")))
 	require.NoError(t, err)
@@ -80,7 +82,7 @@ func TestBuild(t *testing.T) {
 	assert.Equal(t, "flotilla/cloneset-manager@"+manifest.Manifests[0].Digest.String()+
 		" cloneset-v0.1.0/cloneset-manager-v0.1.0-linux_"+runtime.GOARCH+".spdx.json\n", w.read("sboms"))
 
-	w.checkSums("cloneset-v0.1.0", "cloneset-manager-v0.1.0-linux_"+runtime.GOARCH+".spdx.json", "install-cloneset.yaml")
+	w.checkSums("cloneset-v0.1.0", "cloneset-0.1.0.tgz", "cloneset-crds-0.1.0.tgz", "cloneset-manager-v0.1.0-linux_"+runtime.GOARCH+".spdx.json", "install-cloneset.yaml")
 	assert.NoDirExists(t, filepath.Join(o.Output, "core-v0.1.0"), "a library has no files")
 
 	assert.EqualError(t, release.Build(t.Context(), o, prepared), "build the release: folder "+o.Output+" exists")
@@ -136,12 +138,12 @@ func TestImagesOfPlatformsHaveSBOMs(t *testing.T) {
 	assert.Len(t, namespaces, 2)
 }
 
-// indexOf returns the one index of an OCI layout.
+// indexOf returns the first index of an OCI layout, which is that of an image.
 func indexOf(t *testing.T, at v1.ImageIndex) v1.ImageIndex {
 	t.Helper()
 	manifest, err := at.IndexManifest()
 	require.NoError(t, err)
-	require.Len(t, manifest.Manifests, 1)
+	require.NotEmpty(t, manifest.Manifests)
 	index, err := at.ImageIndex(manifest.Manifests[0].Digest)
 	require.NoError(t, err)
 	return index

@@ -56,8 +56,8 @@ type krewPlatform struct {
 	Bin    string `json:"bin"`
 }
 
-// command writes an archive of the command for each machine, its SBOM, the krew manifest that names the archives, and where images have
-// a registry, the file that installs all features and the overlays.
+// command writes an archive of the command for each machine, its SBOM, the krew manifest that names the archives, the charts of all
+// features, and where images have a registry, the file that installs all features and the overlays.
 func (o Options) command(ctx context.Context, r Release, built []images.Image) error {
 	if err := os.MkdirAll(o.assets(r), 0o755); err != nil { //nolint:gosec // for everybody
 		return err
@@ -87,7 +87,10 @@ func (o Options) command(ctx context.Context, r Release, built []images.Image) e
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(o.assets(r), "flotilla.yaml"), text, 0o644) //nolint:gosec // for everybody
+	if err := os.WriteFile(filepath.Join(o.assets(r), "flotilla.yaml"), text, 0o644); err != nil { //nolint:gosec // for everybody
+		return err
+	}
+	return o.umbrellas(ctx, r)
 }
 
 // newKrew returns the manifest without platforms.

@@ -74,7 +74,7 @@ func TestThePluginIsReleased(t *testing.T) {
 	name := "kubectl-flotilla-v0.1.0-" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
 	assert.Equal(t, "https://github.com/flotilla-project/flotilla/releases/download/kustomize%2Fv0.1.0/"+name, platform.URI)
 	assert.Equal(t, fmt.Sprintf("%x", sha256.Sum256([]byte(w.read("kustomize-v0.1.0/"+name)))), platform.SHA256)
-	w.checkSums("kustomize-v0.1.0", "flotilla.yaml", "kubectl-flotilla-v0.1.0-"+runtime.GOOS+"_"+runtime.GOARCH+".spdx.json", name,
+	w.checkSums("kustomize-v0.1.0", "flotilla-0.1.0.tgz", "flotilla-base-0.1.0.tgz", "flotilla-crds-0.1.0.tgz", "flotilla.yaml", "kubectl-flotilla-v0.1.0-"+runtime.GOOS+"_"+runtime.GOARCH+".spdx.json", name,
 		"kubectl-flotilla-v0.1.0-windows_"+runtime.GOARCH+".spdx.json", "kubectl-flotilla-v0.1.0-windows_"+runtime.GOARCH+".tar.gz")
 
 	unpacked := t.TempDir()
