@@ -39,6 +39,9 @@ func (i *installer) admit(ctx context.Context, cluster *apply.Cluster, parts []p
 			faults = append(faults, errors.New(conflict))
 		}
 		faults = append(faults, presence.MayRestrict(p.name, i.settings.OnlyNamespace))
+		if !i.force {
+			faults = append(faults, refuseReleased(ctx, cluster, p.name, live, ". To overwrite its fields anyway, add --force-conflicts"))
+		}
 		step := stepOf(live, p.objects)
 		if step.skips() {
 			text := fmt.Sprintf("%s: the upgrade from %s to %s skips minor versions; only upgrades to the next minor version are tested", p.name, step.from, step.to)

@@ -80,7 +80,7 @@ func (u *uninstaller) run(ctx context.Context, cluster *apply.Cluster, features 
 		return err
 	}
 	for _, feature := range features {
-		if err := refuseTaken(presence, feature.Name); err != nil {
+		if err := errors.Join(refuseTaken(presence, feature.Name), u.refuseReleased(ctx, cluster, feature)); err != nil {
 			return err
 		}
 	}
