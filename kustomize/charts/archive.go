@@ -90,7 +90,7 @@ func (p packed) RawManifest() ([]byte, error) { return p.manifest, nil }
 // RawConfigFile returns the description of the chart.
 func (p packed) RawConfigFile() ([]byte, error) { return p.config, nil }
 
-// MediaType returns that of the manifest.
+// MediaType returns the media type of the manifest.
 func (packed) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
 
 // LayerByDigest returns the archive.

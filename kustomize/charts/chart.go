@@ -17,7 +17,7 @@ const (
 	Umbrella = "flotilla"
 	// Definitions is the chart of all CRDs.
 	Definitions = "flotilla-crds"
-	// Base is the chart of what operators share.
+	// Base is the chart of the objects that operators share.
 	Base = "flotilla-base"
 
 	project = "https://github.com/flotilla-project/flotilla"

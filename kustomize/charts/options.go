@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/install"
 )
 
-// What stands in rendered manifests in the place of values.
+// These stand in rendered manifests in the place of values.
 const (
 	registryHolder  = "registry.invalid"
 	versionHolder   = "v0.0.0-holder"

@@ -51,7 +51,7 @@ func (r rendered) value(id string) any {
 	return absent{}
 }
 
-// differs reports whether objects differ from those of base, apart from those of base that others have, too.
+// differs reports whether objects differ from base. Objects that both base and others have are ignored.
 func (r rendered) differs(base, others rendered) bool {
 	for _, id := range slices.Concat(r.order, base.order) {
 		_, both := others.by[id]
@@ -97,7 +97,7 @@ func (r renderer) with(options ...option) (rendered, error) {
 	return all, nil
 }
 
-// manifests renders the feature with each option, and merges what it gets.
+// manifests renders the feature with each option, and merges the results.
 func (r renderer) manifests() ([]manifest, error) {
 	base, err := r.with()
 	if err != nil {

@@ -29,7 +29,7 @@ func versionTemplate(chart, version string) string {
 `, chart, version)
 }
 
-// featureChecks refuses an operator whose kinds another one has, or that lacks its kinds. Helm shows a cluster to a template when
+// featureChecks refuses an operator if its kinds are missing, or if another operator has them. Helm shows a cluster to a template when
 // it installs or upgrades, and none when it only renders.
 func featureChecks(feature catalog.Feature, crds []string) string {
 	return fmt.Sprintf(`{{- if lookup "v1" "Namespace" "" "kube-system" }}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// node is a value of a manifest, and what it is where options are chosen.
+// node is a value of a manifest, and the values that it has where options are chosen.
 type node struct {
 	// when is the condition under which the value is there; empty for always.
 	when string
@@ -36,7 +36,7 @@ type variant struct {
 type absent struct{}
 
 // merge returns a node that is base, and each of the variants where its option is chosen alone. Where several change the same
-// scalar, the last one counts; what several add to a list comes in their order.
+// scalar, the last one counts; additions to a list come in their order.
 func merge(base any, variants []variant) *node {
 	variants = slices.DeleteFunc(slices.Clone(variants), func(v variant) bool { return reflect.DeepEqual(v.value, base) })
 	if len(variants) == 0 {
@@ -132,7 +132,7 @@ func valueOf(fields map[string]any, key string) any {
 	return absent{}
 }
 
-// mergeLists merges lists item by item. What a variant inserts stands before the item of base that follows it.
+// mergeLists merges lists item by item. An insertion stands before the item of base that follows it.
 func mergeLists(base []any, variants []variant) *node {
 	merged := &node{items: []*node{}}
 	alignments := make([]alignment, len(variants))

@@ -13,8 +13,8 @@ import (
 // tag is the tag by which the umbrella charts enable every feature.
 const tag = "all"
 
-// BaseOf returns the chart of what operators share: the namespace with its quota and its policy, and what shared components add.
-// Version is that of the manifests; the features are all that there are.
+// BaseOf returns the chart of the objects that operators share: the namespace with its quota and its policy, and the objects of shared
+// components. It needs all features, and the version of the manifests.
 func BaseOf(version string, features []catalog.Feature) (Chart, error) {
 	objects, err := install.Base()
 	if err != nil {
@@ -35,7 +35,7 @@ func BaseOf(version string, features []catalog.Feature) (Chart, error) {
 	if err != nil {
 		return Chart{}, err
 	}
-	// Options of one feature change only what is its own.
+	// Options of a single feature change no shared object.
 	options := slices.DeleteFunc(optionsOf(light), func(o option) bool {
 		return o.variable != "onlyNamespace" && !slices.Contains(install.Shared(), o.component)
 	})
@@ -67,16 +67,16 @@ func BaseOf(version string, features []catalog.Feature) (Chart, error) {
 	}
 	slices.Sort(components)
 	components = slices.Compact(components)
-	return newChart(Metadata{Name: Base, AppVersion: version, Description: "What the operators of Flotilla share"}, settings{
+	return newChart(Metadata{Name: Base, AppVersion: version, Description: "The objects that the operators of Flotilla share"}, settings{
 		{"namespace", "create: the release has namespace " + catalog.Namespace + ", too. It must then be stored in another namespace.",
 			map[string]any{"create": false}, objectOf(map[string]any{"create": map[string]any{"type": "boolean"}})},
-		{"components", "Components with objects that features share: " + strings.Join(components, ", ") + ".\nThose of global.components are added, too.",
+		{"components", "Components with objects that features share: " + strings.Join(components, ", ") + ".\nThe components of global.components are added, too.",
 			[]any{}, listOf(components)},
 		{name: "global", rule: map[string]any{"type": "object"}},
 	}, files)
 }
 
-// All returns the charts of all features and, in the umbrella charts, all of them together. Version is that of the umbrellas.
+// All returns the charts of all features and, in the umbrella charts, all of them together. Version is the version of the umbrellas.
 func All(version, registry string) ([]Chart, error) {
 	features, err := catalog.Features()
 	if err != nil {
@@ -105,7 +105,7 @@ func All(version, registry string) ([]Chart, error) {
 		members           []Chart
 	}{
 		{Umbrella, "The operators of Flotilla, each if it is enabled; their CRDs are in chart " + Definitions, operators},
-		{Definitions, "The CRDs of Flotilla, those of each feature that is enabled; Helm leaves them in the cluster", definitions},
+		{Definitions, "The CRDs of Flotilla, for each feature that is enabled; Helm leaves them in the cluster", definitions},
 	} {
 		chart, err := umbrella(Metadata{Name: u.name, AppVersion: version, Description: u.description}, registry, features, components, u.members)
 		if err != nil {
@@ -116,7 +116,7 @@ func All(version, registry string) ([]Chart, error) {
 	return all, nil
 }
 
-// umbrella returns a chart of charts. Those of features are enabled by their names, or all by a tag.
+// umbrella returns a chart of charts. The charts of features are enabled by their names, or all by a tag.
 func umbrella(metadata Metadata, registry string, features []catalog.Feature, components []string, members []Chart) (Chart, error) {
 	var names, conditions []string
 	of := map[string]string{}

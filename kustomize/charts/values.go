@@ -65,7 +65,7 @@ const (
 	subdomainPattern = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 )
 
-// featureValues are the values of the operator of a feature. Those of its workloads are apart.
+// featureValues are the values of the operator of a feature. The values of its workloads are apart.
 func featureValues(feature catalog.Feature, registry string) settings {
 	digests := map[string]any{}
 	var images []string
@@ -86,7 +86,7 @@ func featureValues(feature catalog.Feature, registry string) settings {
 			"If it is empty, global.registry counts. " + from, "", matching(registryPattern)},
 		{"tag", "Tag of the images. The default is " + feature.Version + ", the version of the manifests.", "", matching(tagPattern)},
 		{"digests", "Digests of the images, by name: " + images[0] + ": sha256:...", map[string]any{}, objectOf(digests)},
-		{"components", "Components to add: " + strings.Join(Components(feature), ", ") + ".\nThose of global.components are added, too.", []any{}, listOf(Components(feature))},
+		{"components", "Components to add: " + strings.Join(Components(feature), ", ") + ".\nThe components of global.components are added, too.", []any{}, listOf(Components(feature))},
 	}
 	if len(feature.Defaults) > 0 {
 		all = append(all, setting{"without", "Components to leave out: " + strings.Join(feature.Defaults, ", ") + ".", []any{}, listOf(feature.Defaults)})
@@ -104,14 +104,14 @@ func featureValues(feature catalog.Feature, registry string) settings {
 
 func definitionsValues(components []string) settings {
 	return settings{
-		{"components", "Components of the operator that change its CRDs: " + strings.Join(components, ", ") + ".\nThose of global.components count, too.",
+		{"components", "Components of the operator that change its CRDs: " + strings.Join(components, ", ") + ".\nThe components of global.components count, too.",
 			[]any{}, listOf(components)},
 		{name: "global", rule: map[string]any{"type": "object"}},
 		{name: "enabled", rule: map[string]any{"type": "boolean"}},
 	}
 }
 
-// configurable has a workload read what it may use and where it may run from values, whose defaults are the rendered ones.
+// configurable has a workload read its resources and its nodes from values. The defaults are the rendered values.
 func configurable(feature catalog.Feature, m manifest) (settings, error) {
 	own, isManager := "", m.name == feature.Name+"-manager"
 	path := ".Values."
@@ -146,7 +146,7 @@ func configurable(feature catalog.Feature, m manifest) (settings, error) {
 		}
 		m.root.open("spec").set("replicas", &node{raw: "{{- if kindIs \"invalid\" .Values.replicas }}\n" + strings.Join(lines, "\n") +
 			"\n{{- else }}\nreplicas: {{ int .Values.replicas }}\n{{- end }}"})
-		return append(all, setting{"replicas", "Number of replicas. The default is that of the manifests: 2 with component highavailability, otherwise 1.", nil,
+		return append(all, setting{"replicas", "Number of replicas. The default is 2 with component highavailability, otherwise 1.", nil,
 			map[string]any{"type": []string{"integer", "null"}, "minimum": 0}}), nil
 	}
 	return settings{all.nested(own, "The "+own+" on each node.")}, nil

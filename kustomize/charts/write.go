@@ -96,7 +96,7 @@ func (n *node) scalar(within func(any) any) ([]string, error) {
 	return plain(within(n.value))
 }
 
-// chosen returns the lines of the last alternative whose condition holds.
+// chosen returns the lines of the last alternative that holds.
 func chosen(choice []alternative, write func(any) ([]string, error)) ([]string, error) {
 	var lines []string
 	for i, alternative := range slices.Backward(choice) {
@@ -132,7 +132,7 @@ func outer(condition string) string {
 	return condition
 }
 
-// plain returns the lines of a value that no option changes, with what Helm would read as an action escaped.
+// plain returns the lines of a value that no option changes, with escapes of all that Helm would read as an action.
 func plain(value any) ([]string, error) {
 	text, err := yaml.Marshal(value)
 	if err != nil {
@@ -142,7 +142,7 @@ func plain(value any) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(escaped, "\n"), "\n"), nil
 }
 
-// indented puts a prefix before each line. Actions that trim what is before them are indented with the lines around them.
+// indented puts a prefix before each line. Actions are indented with the lines around them.
 func indented(prefix string, lines []string) []string {
 	all := make([]string, len(lines))
 	for i, line := range lines {

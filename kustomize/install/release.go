@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 )
 
-// What Helm writes into the objects of a release.
+// These are annotations that Helm writes into the objects of a release.
 const (
 	releaseName      = "meta.helm.sh/release-name"
 	releaseNamespace = "meta.helm.sh/release-namespace"
@@ -45,7 +45,7 @@ func refuseReleased(ctx context.Context, cluster *apply.Cluster, feature string,
 	return nil
 }
 
-// refuseReleased returns an error when Helm manages what would be deleted.
+// refuseReleased returns an error when Helm manages objects that would be deleted.
 func (u *uninstaller) refuseReleased(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
 	objects, err := removable(ctx, cluster, feature)
 	if err != nil {
