@@ -39,7 +39,7 @@ func refuseReleased(ctx context.Context, cluster *apply.Cluster, feature string,
 		if !found || !recorded(ctx, cluster, of) {
 			continue
 		}
-		return fmt.Errorf("Helm manages %s: %s is part of release %s in namespace %s. Upgrade or remove it with Helm: "+
+		return fmt.Errorf("%s is managed by Helm: %s is part of release %s in namespace %s. Upgrade or remove it with Helm: "+
 			"helm uninstall %[3]s --namespace %[4]s leaves CRDs, objects and pods%s", feature, apply.Describe(object), of.name, of.namespace, hint)
 	}
 	return nil

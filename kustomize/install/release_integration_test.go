@@ -46,11 +46,11 @@ func TestInstallAndUninstallRefuseWhatHelmManages(t *testing.T) {
 		"helm uninstall zones --namespace default leaves CRDs, objects and pods"
 	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "Helm manages spread: CustomResourceDefinition workloadspreads.apps.kruise.io"+remedy+
+	assert.Contains(t, output, "spread is managed by Helm: CustomResourceDefinition workloadspreads.apps.kruise.io"+remedy+
 		". To overwrite its fields anyway, add --force-conflicts\n")
 	output, code = call(t, clitest.Administrator, "uninstall", "spread")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "Helm manages spread: Deployment flotilla-system/spread-manager"+remedy+"\n")
+	assert.Contains(t, output, "spread is managed by Helm: Deployment flotilla-system/spread-manager"+remedy+"\n")
 
 	require.NoError(t, secrets.Delete(t.Context(), record.GetName(), metav1.DeleteOptions{}))
 	output, code = call(t, clitest.Administrator, "install", "spread", "--wait=false")

@@ -207,11 +207,11 @@ func TestHelmInstallsUpgradesRollsBackAndLeaves(t *testing.T) {
 
 	output, code := flotilla("install", "cloneset", "--wait=false", "--registry", registry)
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "Helm manages cloneset: CustomResourceDefinition clonesets.apps.kruise.io is part of release cloneset-crds in namespace flotilla-system")
+	assert.Contains(t, output, "cloneset is managed by Helm: CustomResourceDefinition clonesets.apps.kruise.io is part of release cloneset-crds in namespace flotilla-system")
 	h.uninstall("cloneset-crds")
 	output, code = flotilla("install", "cloneset", "--wait=false", "--registry", registry)
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "Helm manages cloneset: Deployment flotilla-system/cloneset-manager is part of release cloneset in namespace flotilla-system")
+	assert.Contains(t, output, "cloneset is managed by Helm: Deployment flotilla-system/cloneset-manager is part of release cloneset in namespace flotilla-system")
 	h.uninstall("cloneset")
 	_, err = h.get(resource("apps", "v1", "deployments"), catalog.Namespace, "cloneset-manager")
 	assert.True(t, apierrors.IsNotFound(err))
@@ -229,7 +229,7 @@ func TestHelmInstallsUpgradesRollsBackAndLeaves(t *testing.T) {
 	h.assertAuthority("after Helm has taken the objects over")
 	output, code = flotilla("uninstall", "cloneset")
 	assert.Equal(t, cli.Failed, code)
-	assert.Contains(t, output, "Helm manages cloneset: ")
+	assert.Contains(t, output, "cloneset is managed by Helm: ")
 	h.uninstall("cloneset")
 	h.assertSet("at the end")
 }
