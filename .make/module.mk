@@ -30,7 +30,7 @@ vet: ## look for suspicious code
 test: ## unit and API server tests of the module, with the race detector
 	@status=0; \
 	$(if $(PURE),go test -vet=off $(TESTFLAGS) -timeout $(TIMEOUT) -run '$(RUN)' $(PURE) || status=1;) \
-	go test -vet=off -race $(TESTFLAGS) -parallel 4 -timeout $(TIMEOUT) -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES)) || status=1; \
+	$(if $(filter-out $(PURE),$(PACKAGES)),go test -vet=off -race $(TESTFLAGS) -parallel 4 -timeout $(TIMEOUT) -run '$(RUN)' $(filter-out $(PURE),$(PACKAGES)) || status=1;) \
 	exit $$status
 
 tidy: ## bring go.mod and go.sum in order
