@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
@@ -24,7 +26,7 @@ func TestTheControlPlaneCanBeExempted(t *testing.T) {
 	callers := []string{
 		"system:serviceaccount:kube-system:node-controller", "system:serviceaccount:kube-system:pod-garbage-collector", "system:kube-scheduler",
 	}
-	a := givenApp(t, serve(t, features.Defaults()), len(callers)+1)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), len(callers)+1)
 	a.budget(t)
 	require.NoError(t, a.evict(t, a.pods[len(callers)]), "the room of the budget is used up")
 	remove := func(user string, pod int, options ...client.DeleteOption) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 )
 
 // BenchmarkChosenPods measures what it takes to find out, of all pods that the scale of a target selects, which budgets
@@ -23,7 +24,7 @@ import (
 func BenchmarkChosenPods(b *testing.B) {
 	const budgets = 50
 	env.Need(b)
-	s, environment := answering(b, features.Defaults())
+	s, environment := answering(b, features.Defaults(featuregates.All()...))
 	require.NoError(b, s.setup(b.Context(), environment))
 	targets, err := newTargets(environment, "benchmark", 0)
 	require.NoError(b, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/config"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -24,14 +25,14 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 	page.Names(plan.Reasons, plan.ConditionTypes, []string{
 		v1beta1.ProtectOperationsAnnotation, v1beta1.ProtectTotalReplicasAnnotation, v1beta1.IgnoredPodSelectorAnnotation,
 		v1beta1.RelatedAnnotation, v1beta1.LegacyRelatedAnnotation, v1beta1.UnavailableLabelPrefix, v1beta1.NamespaceLabel,
-		string(features.PodUnavailableBudgetDeleteGate), string(features.PodUnavailableBudgetUpdateGate), string(features.InPlacePodVerticalScaling),
+		string(featuregates.PodUnavailableBudgetDeleteGate), string(featuregates.PodUnavailableBudgetUpdateGate), string(featuregates.InPlacePodVerticalScaling),
 	})
 	page.Quotes([]string{v1beta1.NoProtectAnnotation})
 }
 
 // Every example of the page, and the sample, is accepted as it stands.
 func TestExamplesAreAccepted(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	env.ConvertHere(t, "podunavailablebudgets.policy.kruise.io", older("probe"))
 	namespace := env.Namespace(t)
 	examples := docs.Feature(t, "podunavailablebudget").Examples()

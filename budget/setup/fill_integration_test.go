@@ -7,16 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 )
 
 // A replica answers when it knows the owners of the pods that stored budgets cover, however long it takes to list them.
 func TestAReplicaAnswersWhenItKnowsWhatBudgetsCover(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 1)
 	a.budget(t)
 
 	over, held := faults.Hold(env, "/replicasets")
-	s, environment := replica(t, over, "", features.Defaults())
+	s, environment := replica(t, over, "", features.Defaults(featuregates.All()...))
 	_, err := s.webhooks(t.Context(), environment)
 	require.NoError(t, err)
 	env.Start(t, environment.Manager)

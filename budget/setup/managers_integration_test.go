@@ -9,20 +9,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 )
 
 // manage runs the controllers of one more manager until the test ends, as one that has lost its Lease and does not know yet.
 func manage(t *testing.T) {
 	t.Helper()
-	s, environment := replica(t, env, "", features.Defaults())
+	s, environment := replica(t, env, "", features.Defaults(featuregates.All()...))
 	require.NoError(t, s.setup(t.Context(), environment))
 	env.Start(t, environment.Manager)
 }
 
 // Two managers that both count write over no grant, end with the same numbers, and do not write against each other.
 func TestTwoManagersCountTheSame(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 3)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 3)
 	manage(t)
 	audit := env.AuditOf(t, a.namespace)
 	b := a.budget(t)

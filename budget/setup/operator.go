@@ -19,12 +19,12 @@ import (
 	coremarks "github.com/flotilla-project/flotilla/core/controllers/marks"
 	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/marks"
 	"github.com/flotilla-project/flotilla/budget/internal/openkruise"
@@ -56,18 +56,15 @@ func newSettings() *settings { return &settings{scope: scope.New(clock.RealClock
 func Operator() manager.Operator {
 	s := newSettings()
 	return manager.Operator{
-		Feature: "budget",
-		FeatureGates: []features.Name{
-			features.PodWebhook, features.PodUnavailableBudgetDeleteGate, features.PodUnavailableBudgetUpdateGate,
-			features.InPlacePodVerticalScaling, features.EnableExternalCerts,
-		},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
-		CRDs:     []string{"podunavailablebudgets.policy.kruise.io"},
-		Flags:    s.add,
-		Cache:    func(env *manager.Environment) cache.Options { return s.cache(env.Options.Namespace) },
-		Webhooks: s.webhooks,
-		Setup:    s.setup,
-		Fill:     s.fill,
+		Feature:      "budget",
+		FeatureGates: featuregates.All(),
+		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:         []string{"podunavailablebudgets.policy.kruise.io"},
+		Flags:        s.add,
+		Cache:        func(env *manager.Environment) cache.Options { return s.cache(env.Options.Namespace) },
+		Webhooks:     s.webhooks,
+		Setup:        s.setup,
+		Fill:         s.fill,
 	}
 }
 
@@ -90,7 +87,7 @@ func (s *settings) cache(namespace string) cache.Options {
 // isOn reports whether budgets are enforced at all.
 func isOn(env *manager.Environment) bool {
 	on := env.Options.FeatureGates.Enabled
-	return on(features.PodUnavailableBudgetDeleteGate) || on(features.PodUnavailableBudgetUpdateGate)
+	return on(featuregates.PodUnavailableBudgetDeleteGate) || on(featuregates.PodUnavailableBudgetUpdateGate)
 }
 
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {

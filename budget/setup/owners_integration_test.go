@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 )
 
 // givenSet makes a StatefulSet, and returns what has a pod belong to it.
@@ -44,7 +45,7 @@ func TestPodsOfAFormerWorkloadAreFree(t *testing.T) {
 	} {
 		for _, again := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				a := givenApp(t, serve(t, features.Defaults()), 0)
+				a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 0)
 				set, of := a.givenSet(t, "web", 2)
 				a.addPod(t, of)
 				a.addPod(t, of)
@@ -66,7 +67,7 @@ func TestPodsOfAFormerWorkloadAreFree(t *testing.T) {
 
 // A minimum over two workloads does not hold the pods of one that is deleted, also while the other has no more than the minimum.
 func TestPodsOfAWorkloadThatGoesDoNotCount(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 0)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 0)
 	_, stays := a.givenSet(t, "web", 2)
 	other, goes := a.givenSet(t, "other", 2)
 	for _, of := range []func(*corev1.Pod){stays, stays, goes, goes} {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -91,7 +92,7 @@ func givenRefused(t *testing.T, c client.Client, err *apierrors.StatusError) *re
 // begin runs an operator for the namespace.
 func (r *refused) begin(t *testing.T) {
 	t.Helper()
-	s, environment := replica(t, faults.Over(env, r.server.Send), r.namespace, features.Defaults())
+	s, environment := replica(t, faults.Over(env, r.server.Send), r.namespace, features.Defaults(featuregates.All()...))
 	require.NoError(t, s.setup(t.Context(), environment))
 	env.Start(t, environment.Manager)
 }
@@ -115,7 +116,7 @@ func (r *refused) assertDone(t *testing.T, c client.Client) {
 
 // However often somebody asks, and whatever the budget's words are, refusals of one operation are one Event.
 func TestRefusalsOfAPodAreOneEvent(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 1)
 	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
 	for i := range 30 { // the budget is written between them, as each grant writes it
 		number := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"number":"%d"}}}`, i))

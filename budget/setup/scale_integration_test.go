@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -49,7 +50,7 @@ func ofFleet(b *v1beta1.PodUnavailableBudget) {
 
 // A workload that owns no pods has those that its scale selects, and once it owns some these alone.
 func TestAScaleSelectsThePodsOfATarget(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 0)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 0)
 	fleet := givenFleet(t, a, 2, "app=web")
 	free := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
 	a.addPod(t, free)
@@ -83,7 +84,7 @@ func TestAScaleSelectsThePodsOfATarget(t *testing.T) {
 
 // What a workload says of its pods after the budget was made, or in another way than before, is seen in seconds.
 func TestAScaleMaySelectLate(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 0)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 0)
 	fleet := givenFleet(t, a, 2, "")
 	web := a.addPod(t, func(pod *corev1.Pod) { pod.OwnerReferences = nil })
 	api := a.addPod(t, func(pod *corev1.Pod) { pod.OwnerReferences, pod.Labels = nil, map[string]string{"app": "api"} })
@@ -109,7 +110,7 @@ func TestAScaleMaySelectLate(t *testing.T) {
 
 // The API server answers with 500 for the scale of an object without spec.replicas. That is its own budget's affair.
 func TestAScaleThatCannotBeReadHarmsNobodyElse(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 2)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 2)
 	fleet := givenFleet(t, a, 2, "")
 	without := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/replicas"}]`))
 	require.NoError(t, a.Patch(t.Context(), fleet, without))
@@ -140,7 +141,7 @@ func TestAScaleThatCannotBeReadHarmsNobodyElse(t *testing.T) {
 
 // While a pod terminates its workload still wants another one in its place, also where it was the only one.
 func TestAWorkloadWhoseLastPodTerminatesStillCounts(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 1)
 	fleet := givenFleet(t, a, 1, "")
 	only := a.addPod(t, func(pod *corev1.Pod) {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, fleet.GroupVersionKind())}
@@ -159,7 +160,7 @@ func TestAWorkloadWhoseLastPodTerminatesStillCounts(t *testing.T) {
 
 // The condition names the same budget and pod in each pass: others would be a write each time.
 func TestAConflictIsToldOnce(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 8)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 8)
 	b := a.budget(t)
 	for _, name := range []string{"late", "early"} {
 		other := newBudget(a.namespace)

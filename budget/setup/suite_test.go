@@ -27,6 +27,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 )
 
 var env testenv.Environment
@@ -51,7 +52,7 @@ func serve(t testing.TB, gates features.Set) client.Client {
 // serveOne is serve that also returns the operator and what answers its webhooks, to be asked by the test itself.
 func serveOne(t testing.TB) (*manager.Environment, manager.Webhooks) {
 	t.Helper()
-	s, environment := replica(t, env, "", features.Defaults())
+	s, environment := replica(t, env, "", features.Defaults(featuregates.All()...))
 	hooks, err := s.webhooks(t.Context(), environment)
 	require.NoError(t, err)
 	hooks.Register(environment.Manager.GetWebhookServer())
@@ -68,7 +69,7 @@ func servedBy(t testing.TB, replicas int, over testenv.Environment) client.Clien
 	var leading *manager.Environment
 	var all manager.Webhooks
 	for i := range replicas {
-		s, environment := replica(t, over, "", features.Defaults())
+		s, environment := replica(t, over, "", features.Defaults(featuregates.All()...))
 		hooks, err := s.webhooks(t.Context(), environment)
 		require.NoError(t, err)
 		mutating, validating = append(mutating, hooks.Mutating), append(validating, hooks.Validating)
@@ -109,7 +110,7 @@ func replica(t testing.TB, over testenv.Environment, namespace string, gates fea
 // answerWebhooks answers the webhooks, and does nothing else, until the test ends.
 func answerWebhooks(t *testing.T) {
 	t.Helper()
-	_, environment := answering(t, features.Defaults())
+	_, environment := answering(t, features.Defaults(featuregates.All()...))
 	env.Start(t, environment.Manager)
 }
 

@@ -16,13 +16,14 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // count runs the controllers, without webhooks, until the test ends.
 func count(t *testing.T) {
 	t.Helper()
-	s, environment := replica(t, env, "", features.Defaults())
+	s, environment := replica(t, env, "", features.Defaults(featuregates.All()...))
 	require.NoError(t, s.setup(t.Context(), environment))
 	env.Start(t, environment.Manager)
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/openkruise"
 )
 
 // What a budget probably does not mean is told when it is made.
 func TestUsersAreWarned(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 3)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 3)
 	c, warnings := env.Warned(t)
 	target := func(apiVersion, kind, name string) func(*v1beta1.PodUnavailableBudget) {
 		return func(b *v1beta1.PodUnavailableBudget) {
@@ -61,7 +62,7 @@ func TestUsersAreWarned(t *testing.T) {
 
 // OpenKruise writes the same status, and refuses by its own count.
 func TestUsersAreWarnedOfOpenKruise(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 1)
 	c, warnings := env.Warned(t)
 	none := admissionregistrationv1.SideEffectClassNone
 	require.NoError(t, a.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -85,7 +86,7 @@ func TestUsersAreWarnedOfOpenKruise(t *testing.T) {
 
 // A budget with a selector beside one with a target: what both cover shows in the pods.
 func TestUsersAreWarnedOfPodsThatAreCoveredTwice(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 2)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 2)
 	a.budget(t)
 	c, warnings := env.Warned(t)
 	other := newBudget(a.namespace)

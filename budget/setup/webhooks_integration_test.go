@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
@@ -37,7 +38,7 @@ func status(t *testing.T, err error) metav1.Status {
 }
 
 func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 3)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 3)
 	b := a.budget(t)
 	assert.Equal(t, [4]int32{3, 2, 3, 1}, a.numbers(t, b))
 
@@ -85,7 +86,7 @@ func TestEveryPathOfDisruptionStopsAtTheFloor(t *testing.T) {
 
 // The request for an eviction holds no pod, and the cache may not have it yet as its owner has just exempted it.
 func TestAPodThatIsExemptedNowCanBeEvictedNow(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 1)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 1)
 	a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })
 	for range 50 {
 		require.NoError(t, a.patch(t, a.pods[0], `{"metadata":{"annotations":{"pub.kruise.io/no-protect":"false"}}}`))
@@ -98,7 +99,7 @@ func TestAPodThatIsExemptedNowCanBeEvictedNow(t *testing.T) {
 // A pod that a user has labelled is out of service, and what may be done to the others follows from the budget as it is now.
 func TestALabelTakesAPodOutOfService(t *testing.T) {
 	const label, noLabel = `{"metadata":{"labels":{"unavailable-pod.kruise.io/data":"true"}}}`, `{"metadata":{"labels":{"unavailable-pod.kruise.io/data":null}}}`
-	a := givenApp(t, serve(t, features.Defaults()), 2)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 2)
 	b := a.budget(t)
 	labelled, other := a.pods[0], a.pods[1]
 	require.NoError(t, a.patch(t, labelled, label))
@@ -124,7 +125,7 @@ func TestALabelTakesAPodOutOfService(t *testing.T) {
 // Two replicas of the webhook and forty requests at once: as many are granted as the budget has.
 func TestConcurrentRequestsShareTheBudget(t *testing.T) {
 	const replicas, limit = 20, 4
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	a := givenApp(t, c, replicas)
 	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(limit)) })
 	other := &ledger.Ledger{Client: c, Live: c, Clock: clock.RealClock{}} // of the other replica, which serves no requests here
@@ -153,7 +154,7 @@ func TestConcurrentRequestsShareTheBudget(t *testing.T) {
 
 // The garbage collector deletes the pods of a node that is gone. They look ready for ever, and serve nobody.
 func TestPodsOfVanishedNodesAreFree(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 2)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 2)
 	lost := a.addPod(t, func(pod *corev1.Pod) { pod.Spec.NodeName = "gone" })
 	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) {
 		b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, new(intstr.FromInt32(3))
@@ -168,7 +169,7 @@ func TestPodsOfVanishedNodesAreFree(t *testing.T) {
 
 // How many pods a DaemonSet wants follows from the nodes: the numbers do, too.
 func TestADaemonSetSaysHowManyPodsItWants(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	a := givenApp(t, c, 0)
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "agent"},
@@ -194,7 +195,7 @@ func TestADaemonSetSaysHowManyPodsItWants(t *testing.T) {
 }
 
 func TestMarksStayAsLongAsTheBudget(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 2)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 2)
 	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) {
 		b.Spec.TargetReference, b.Spec.Selector = nil, &metav1.LabelSelector{MatchLabels: labels}
 	})
@@ -225,7 +226,7 @@ func TestMarksStayAsLongAsTheBudget(t *testing.T) {
 
 // The numbers follow the workload, and a budget without pods begins when they come.
 func TestNumbersFollowTheWorkload(t *testing.T) {
-	a := givenApp(t, serve(t, features.Defaults()), 4)
+	a := givenApp(t, serve(t, features.Defaults(featuregates.All()...)), 4)
 	b := a.budget(t, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromString("50%")) })
 	assert.Equal(t, [4]int32{4, 2, 4, 2}, a.numbers(t, b))
 	early := b.DeepCopy()
@@ -253,7 +254,7 @@ func TestNumbersFollowTheWorkload(t *testing.T) {
 }
 
 func TestBudgetsAreRefusedWithWords(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	env.ConvertHere(t, "podunavailablebudgets.policy.kruise.io", older("probe"))
 	first := older("first")
 	first.Namespace = env.Namespace(t)
@@ -328,7 +329,7 @@ func TestOtherPodsDoNotNeedTheOperator(t *testing.T) {
 }
 
 func TestBudgetsAreForbiddenWithoutTheirGates(t *testing.T) {
-	off := features.Defaults().With(features.PodUnavailableBudgetDeleteGate, false).With(features.PodUnavailableBudgetUpdateGate, false)
+	off := features.Defaults(featuregates.All()...).With(featuregates.PodUnavailableBudgetDeleteGate, false).With(featuregates.PodUnavailableBudgetUpdateGate, false)
 	c := serve(t, off)
 	err := c.Create(t.Context(), newBudget(env.Namespace(t)))
 	assert.True(t, apierrors.IsForbidden(err), err)

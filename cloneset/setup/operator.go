@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/internal/admission"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
+	"github.com/flotilla-project/flotilla/cloneset/internal/featuregates"
 )
 
 // settings are the operator's own flags.
@@ -23,16 +24,11 @@ type settings struct{ excludePreparingDelete, unkeyedFirst bool }
 func Operator() manager.Operator {
 	s := &settings{}
 	return frame.Operator(manager.Operator{
-		Feature: "cloneset",
-		FeatureGates: []features.Name{
-			features.KruiseDaemon, features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
-			features.CloneSetShortHash, features.CloneSetPartitionRollback, features.PreparingUpdateAsUpdate,
-			features.RecreatePodWhenChangeVCTInCloneSetGate, features.ResourcesDeletionProtection, features.PreDownloadImageForInPlaceUpdate, features.EnableExternalCerts,
-			features.UpdateWarnings,
-		},
-		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
-		CRDs:    []string{"clonesets.apps.kruise.io"},
-		Flags:   s.add,
+		Feature:      "cloneset",
+		FeatureGates: featuregates.All(),
+		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:         []string{"clonesets.apps.kruise.io"},
+		Flags:        s.add,
 	}, s.featureGates, cloneset.Workload, webhook)
 }
 
@@ -51,7 +47,7 @@ func (s *settings) featureGates(env *manager.Environment, can inplace.Options) p
 
 func webhook(a frame.Admission) (manager.Webhook, error) {
 	g, can := a.Options.FeatureGates, a.InPlace
-	can.CompareClaims = g.Enabled(features.RecreatePodWhenChangeVCTInCloneSetGate)
+	can.CompareClaims = g.Enabled(featuregates.RecreatePodWhenChangeVCTInCloneSetGate)
 	return admission.NewWebhook(admission.Reader{
 		Pods:      admission.CachedPods{Cache: a.Client, Server: a.Manager.GetAPIReader()},
 		Templates: a.Templates,

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
+	"github.com/flotilla-project/flotilla/cloneset/internal/featuregates"
 )
 
 // Planner returns the planner of the CloneSet of that name in the world. Its settings are those of an operator without flags on
@@ -27,7 +28,7 @@ func Planner(w *cluster.World, set types.NamespacedName) operator.Planner {
 }
 
 func gates() plan.FeatureGates {
-	g := features.Defaults()
+	g := features.Defaults(featuregates.All()...)
 	return cloneset.FeatureGates(g, inplace.Options{
 		EnvFromMetadata: g.Enabled(features.InPlaceUpdateEnvFromMetadata),
 		Resize:          g.Enabled(features.InPlaceWorkloadVerticalScaling),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 	"github.com/flotilla-project/flotilla/daemon/internal/launch"
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -43,17 +44,14 @@ type settings struct {
 func Operator() manager.Operator {
 	s := &settings{}
 	return manager.Operator{
-		Feature: "daemon",
-		FeatureGates: []features.Name{
-			features.KruiseDaemon, features.PodWebhook, features.KruisePodReadinessGate, features.DaemonWatchingPod,
-			features.InPlaceUpdateEnvFromMetadata, features.EnableExternalCerts,
-		},
-		Schemes:  []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
-		CRDs:     []string{"nodeimages.apps.kruise.io", "containerrecreaterequests.apps.kruise.io"},
-		Flags:    s.add,
-		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
-		Webhooks: s.webhooks,
-		Setup:    s.setup,
+		Feature:      "daemon",
+		FeatureGates: featuregates.All(),
+		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:         []string{"nodeimages.apps.kruise.io", "containerrecreaterequests.apps.kruise.io"},
+		Flags:        s.add,
+		Cache:        func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
+		Webhooks:     s.webhooks,
+		Setup:        s.setup,
 	}
 }
 

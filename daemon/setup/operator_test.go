@@ -13,11 +13,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 // An operator that is installed before its CRDs waits for them and then works, without a restart.
 func TestOperatorWaitsForItsCRDs(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	node := givenReadyNode(t, c, "node-1")
 	operators.StartBefore(t, &env, Operator(), "../config/crd")
 	await.Until(t, func(check *assert.CollectT) {

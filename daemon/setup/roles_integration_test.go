@@ -19,11 +19,12 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/config"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 // The manager is refused nothing while it works on every kind.
 func TestTheShippedRolesAreEnough(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	givenCRDs(t)
 	assertAllowed := operators.Granted{
 		Env: &env, Operator: Operator(), Files: config.Files,

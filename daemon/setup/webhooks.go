@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/conversion"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 	launchadmission "github.com/flotilla-project/flotilla/daemon/internal/launch/admission"
 	imageadmission "github.com/flotilla-project/flotilla/daemon/internal/nodeimage/admission"
 	recreateadmission "github.com/flotilla-project/flotilla/daemon/internal/recreate/admission"
@@ -40,7 +41,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 			orRefuse(agent, images.Mutating()),
 			orRefuse(agent, requests.Mutating()),
 			orAllow(pod, pods.Launch()),
-			orAllow(pod && on(features.KruisePodReadinessGate), pods.ReadinessGate()),
+			orAllow(pod && on(featuregates.KruisePodReadinessGate), pods.ReadinessGate()),
 		},
 		Validating: []coreadmission.Endpoint{
 			orRefuse(agent, images.Validating()),

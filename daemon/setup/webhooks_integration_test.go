@@ -18,6 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 func newImage(name string, secrets ...v1beta1.SecretReference) *v1beta1.NodeImage {
@@ -38,7 +39,7 @@ func converted(t *testing.T) {
 }
 
 func TestNodeImagesAreDefaultedAndConverted(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	converted(t)
 	secret := v1beta1.SecretReference{Namespace: v1beta1.DefaultConfigNamespace, Name: "registry", Mode: v1beta1.SecretBatch}
 	image := newImage("both", secret)
@@ -67,7 +68,7 @@ func TestNodeImagesAreDefaultedAndConverted(t *testing.T) {
 }
 
 func TestNodeImagesAreRefusedWithWords(t *testing.T) {
-	c := serve(t, features.Defaults())
+	c := serve(t, features.Defaults(featuregates.All()...))
 	converted(t)
 	full := newImage("full")
 	for i := range v1beta1.MaxImagesPerNode {
@@ -94,7 +95,7 @@ func TestNodeImagesAreRefusedWithWords(t *testing.T) {
 }
 
 func TestKindsOfTheAgentAreForbiddenWithoutIt(t *testing.T) {
-	c := serve(t, features.Defaults().With(features.KruiseDaemon, false))
+	c := serve(t, features.Defaults(featuregates.All()...).With(features.KruiseDaemon, false))
 	givenCRDs(t)
 	request := &v1beta1.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "restart"},
@@ -130,7 +131,7 @@ func barriers(pod *corev1.Pod) int {
 func TestPodsGetBarriersUnlessTheGateIsOff(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		t.Run(fmt.Sprint(on), func(t *testing.T) {
-			c := serve(t, features.Defaults().With(features.PodWebhook, on))
+			c := serve(t, features.Defaults(featuregates.All()...).With(features.PodWebhook, on))
 			pod := prioritized(env.Namespace(t), "web")
 			require.NoError(t, c.Create(t.Context(), pod))
 			assert.Equal(t, on, barriers(pod) == 2)

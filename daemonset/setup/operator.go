@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/internal/admission"
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset"
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
+	"github.com/flotilla-project/flotilla/daemonset/internal/featuregates"
 )
 
 // settings are the operator's own flags.
@@ -23,15 +24,10 @@ type settings struct{ byScheduler, tellAutoscaler bool }
 func Operator() manager.Operator {
 	s := &settings{}
 	return frame.Operator(manager.Operator{
-		Feature: "daemonset",
-		FeatureGates: []features.Name{
-			features.DaemonSetPruneIneligibleNodes, features.PreDownloadImageForDaemonSetUpdate, features.KruiseDaemon,
-			features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
-			features.ResourcesDeletionProtection, features.EnableExternalCerts,
-			features.UpdateWarnings,
-		},
-		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
-		CRDs:    []string{"daemonsets.apps.kruise.io"},
+		Feature:      "daemonset",
+		FeatureGates: featuregates.All(),
+		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:         []string{"daemonsets.apps.kruise.io"},
 		Flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&s.byScheduler, "assign-pods-by-scheduler", true,
 				"let the default scheduler bind pods of DaemonSets to nodes; if false, the operator sets spec.nodeName")
@@ -52,7 +48,7 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 	return admission.NewWebhook(admission.Rules{
 		Templates: a.Templates, Nodes: a.Client, InPlace: a.InPlace,
 		FeatureGates: admission.FeatureGates{
-			PreDownload:        g.Enabled(features.PreDownloadImageForDaemonSetUpdate),
+			PreDownload:        g.Enabled(featuregates.PreDownloadImageForDaemonSetUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),
 			Forecast:           g.Enabled(features.UpdateWarnings),
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset"
 	"github.com/flotilla-project/flotilla/daemonset/internal/daemonset/plan"
+	"github.com/flotilla-project/flotilla/daemonset/internal/featuregates"
 )
 
 // Planner returns the planner of the DaemonSet of that name in the world. Its settings are those of an operator without flags on
@@ -27,7 +28,7 @@ func Planner(w *cluster.World, set types.NamespacedName) operator.Planner {
 }
 
 func gates() plan.FeatureGates {
-	g := features.Defaults()
+	g := features.Defaults(featuregates.All()...)
 	return daemonset.FeatureGates(g, inplace.Options{
 		EnvFromMetadata: g.Enabled(features.InPlaceUpdateEnvFromMetadata),
 		Resize:          g.Enabled(features.InPlaceWorkloadVerticalScaling),

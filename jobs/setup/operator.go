@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob"
 	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob"
+	"github.com/flotilla-project/flotilla/jobs/internal/featuregates"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagelistpulljob"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob"
 	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator"
@@ -60,7 +61,7 @@ func Operator() manager.Operator {
 	s := &settings{controllers: allControllers(), ttl: defaultTTL}
 	return manager.Operator{
 		Feature:      "jobs",
-		FeatureGates: []features.Name{features.KruiseDaemon, features.ImagePullJobGate, features.SidecarTerminator, features.EnableExternalCerts},
+		FeatureGates: featuregates.All(),
 		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme, nodeimage.AddToScheme},
 		CRDs:         []string{cronCRD, broadcastCRD, pullCRD, listCRD}, SeparateKinds: true,
 		Flags:    s.add,
@@ -121,7 +122,7 @@ func (s *settings) parts(env *manager.Environment) []part {
 		{broadcastjob.ControllerName, true, needs([]string{broadcastCRD}, corev1.Resource("pods"), corev1.Resource("nodes")), s.setUpBroadcasts},
 		{imagepulljob.ControllerName, pulls(env), needs([]string{pullCRD}), s.setUpPulls},
 		{imagelistpulljob.ControllerName, pulls(env), needs([]string{pullCRD, listCRD}), setUpLists},
-		{sidecarterminator.ControllerName, env.Options.FeatureGates.Enabled(features.SidecarTerminator), needs(nil, corev1.Resource("pods"), corev1.Resource("nodes")), s.setUpSidecars},
+		{sidecarterminator.ControllerName, env.Options.FeatureGates.Enabled(featuregates.SidecarTerminator), needs(nil, corev1.Resource("pods"), corev1.Resource("nodes")), s.setUpSidecars},
 	}
 }
 
@@ -168,5 +169,5 @@ func (s *settings) setUpSidecars(ctx context.Context, env *manager.Environment) 
 // pulls reports whether the feature gates allow to pull images.
 func pulls(env *manager.Environment) bool {
 	on := env.Options.FeatureGates.Enabled
-	return on(features.KruiseDaemon) && on(features.ImagePullJobGate)
+	return on(features.KruiseDaemon) && on(featuregates.ImagePullJobGate)
 }

@@ -14,6 +14,7 @@ import (
 	cronadmission "github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob/admission"
 	broadcastadmission "github.com/flotilla-project/flotilla/jobs/internal/broadcastjob/admission"
 	"github.com/flotilla-project/flotilla/jobs/internal/conversion"
+	"github.com/flotilla-project/flotilla/jobs/internal/featuregates"
 	listadmission "github.com/flotilla-project/flotilla/jobs/internal/imagelistpulljob/admission"
 	pulladmission "github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/admission"
 )
@@ -42,7 +43,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 
 // orRefuse denies all requests while a feature gate is off without which no image is pulled.
 func orRefuse(env *manager.Environment, e coreadmission.Endpoint) coreadmission.Endpoint {
-	for _, gate := range []features.Name{features.KruiseDaemon, features.ImagePullJobGate} {
+	for _, gate := range []features.Name{features.KruiseDaemon, featuregates.ImagePullJobGate} {
 		if !env.Options.FeatureGates.Enabled(gate) {
 			return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
 				Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {

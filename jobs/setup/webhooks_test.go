@@ -15,13 +15,14 @@ import (
 
 	"github.com/flotilla-project/flotilla/jobs/internal/advancedcronjob"
 	"github.com/flotilla-project/flotilla/jobs/internal/broadcastjob"
+	"github.com/flotilla-project/flotilla/jobs/internal/featuregates"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagelistpulljob"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob"
 	"github.com/flotilla-project/flotilla/jobs/internal/sidecarterminator"
 )
 
 func gated(off ...features.Name) *manager.Environment {
-	set := features.Defaults()
+	set := features.Defaults(featuregates.All()...)
 	for _, gate := range off {
 		set = set.With(gate, false)
 	}
@@ -32,7 +33,7 @@ func gated(off ...features.Name) *manager.Environment {
 func TestImagesAreRefusedWhileAGateIsOff(t *testing.T) {
 	endpoint := coreadmission.Endpoint{Path: "/x", Handler: http.NotFoundHandler()}
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","object":{}}}`
-	for _, gate := range []features.Name{features.KruiseDaemon, features.ImagePullJobGate} {
+	for _, gate := range []features.Name{features.KruiseDaemon, featuregates.ImagePullJobGate} {
 		refusing := orRefuse(gated(gate), endpoint)
 		assert.Equal(t, endpoint.Path, refusing.Path)
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, endpoint.Path, strings.NewReader(review))
@@ -56,10 +57,10 @@ func TestGatesSayWhatRuns(t *testing.T) {
 		want []string
 	}{
 		"by default":           {gated(), images},
-		"without ImagePullJob": {gated(features.ImagePullJobGate), jobs},
+		"without ImagePullJob": {gated(featuregates.ImagePullJobGate), jobs},
 		"without the agent":    {gated(features.KruiseDaemon), jobs},
 		"with SidecarTerminator": {&manager.Environment{Options: manager.Options{
-			FeatureGates: features.Defaults().With(features.SidecarTerminator, true),
+			FeatureGates: features.Defaults(featuregates.All()...).With(featuregates.SidecarTerminator, true),
 		}}, slices.Concat(images, []string{sidecarterminator.ControllerName})},
 	} {
 		t.Run(name, func(t *testing.T) {

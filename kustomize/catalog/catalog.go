@@ -115,7 +115,7 @@ var gate = regexp.MustCompile(`--feature-gates=(\w+)=true`)
 
 // read adds what the manifests say.
 func (f *Feature) read() error {
-	f.gates, f.Gates = map[string]string{}, gatesRead()[f.Name]
+	f.gates = map[string]string{}
 	kustomizations, err := fs.Glob(f.files, "*/kustomization.yaml")
 	if err != nil {
 		return err

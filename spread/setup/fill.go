@@ -7,15 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 )
 
 // fill waits until the webhooks know the workloads that the stored spreads target.
 func (s *settings) fill(ctx context.Context, env *manager.Environment) error {
-	if !env.Options.FeatureGates.Enabled(features.WorkloadSpread) {
+	if !env.Options.FeatureGates.Enabled(featuregates.WorkloadSpread) {
 		return nil
 	}
 	reader, err := s.workloads(ctx, env)

@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 )
 
 // A replica answers when it knows the workloads that stored spreads target, however long it takes to list them.
@@ -20,7 +22,7 @@ func TestAReplicaAnswersWhenItKnowsWhatSpreadsTarget(t *testing.T) {
 	settled(t, c, spread, "0/1 0/-1")
 
 	over, held := faults.Hold(env, "/replicasets")
-	s, environment := replica(t, over, "", features.Defaults())
+	s, environment := replica(t, over, "", features.Defaults(featuregates.All()...))
 	_, err := s.webhooks(t.Context(), environment)
 	require.NoError(t, err)
 	env.Start(t, environment.Manager)

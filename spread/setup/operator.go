@@ -17,11 +17,11 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/marks"
 	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
@@ -58,7 +58,7 @@ func Operator() manager.Operator {
 	s := newSettings()
 	return manager.Operator{
 		Feature: "spread", MutatingConfiguration: "10-spread-mutating",
-		FeatureGates: []features.Name{features.WorkloadSpread, features.PodWebhook, features.EnableExternalCerts},
+		FeatureGates: featuregates.All(),
 		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:         []string{"workloadspreads.apps.kruise.io"},
 		Flags:        s.add,
@@ -133,7 +133,7 @@ func (s *settings) sharedKeeper(env *manager.Environment) (*admission.Keeper, er
 }
 
 func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
-	if !env.Options.FeatureGates.Enabled(features.WorkloadSpread) {
+	if !env.Options.FeatureGates.Enabled(featuregates.WorkloadSpread) {
 		return nil
 	}
 	reader, err := s.workloads(ctx, env)

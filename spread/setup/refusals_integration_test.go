@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
@@ -126,7 +127,7 @@ func (r *refused) givenSpread(t *testing.T, c client.Client, name string) *v1bet
 
 func (r *refused) begin(t *testing.T) {
 	t.Helper()
-	s, environment := replica(t, faults.Over(env, r.server.Send), r.namespace, features.Defaults())
+	s, environment := replica(t, faults.Over(env, r.server.Send), r.namespace, features.Defaults(featuregates.All()...))
 	require.NoError(t, s.setup(t.Context(), environment))
 	env.Start(t, environment.Manager)
 }

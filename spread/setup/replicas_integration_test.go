@@ -15,9 +15,11 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/operators"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 )
 
 // Two replicas behind one address, of which the first leads, while pods come and go at the same time: the first subset
@@ -57,7 +59,7 @@ func servedBy(t testing.TB, replicas int, over testenv.Environment) client.Clien
 	var leading *manager.Environment
 	var all manager.Webhooks
 	for i := range replicas {
-		s, environment := replica(t, over, "", features.Defaults())
+		s, environment := replica(t, over, "", features.Defaults(featuregates.All()...))
 		hooks, err := s.webhooks(t.Context(), environment)
 		require.NoError(t, err)
 		mutating, validating = append(mutating, hooks.Mutating), append(validating, hooks.Validating)

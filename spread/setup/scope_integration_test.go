@@ -10,14 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
 	"github.com/flotilla-project/flotilla/core/testing/await"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 )
 
 // Of pods beside no WorkloadSpread nothing is cached. Those of a namespace that gets its first one are, with those that it
 // had before.
 func TestPodsOfOtherNamespacesAreNotCached(t *testing.T) {
 	const limit, pods = 3, 5
-	s, environment := answering(t, features.Defaults())
+	s, environment := answering(t, features.Defaults(featuregates.All()...))
 	require.NoError(t, s.setup(t.Context(), environment))
 	env.Start(t, environment.Manager)
 	c, cached := env.Client(t), environment.Manager.GetCache()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
@@ -236,7 +237,7 @@ func TestPodsOfOthersAreLeftAlone(t *testing.T) {
 }
 
 func TestAdaptiveMovesPodsAndComesBack(t *testing.T) {
-	c := serving(t, features.Defaults(), func(s *settings) { s.pause = 7 * time.Second })
+	c := serving(t, features.Defaults(featuregates.All()...), func(s *settings) { s.pause = 7 * time.Second })
 	namespace := env.Namespace(t)
 	owner, s := newReplicaSet(namespace, 2), newSpread(namespace, intstr.FromInt32(2))
 	s.Spec.ScheduleStrategy = v1beta1.WorkloadSpreadScheduleStrategy{
@@ -335,7 +336,7 @@ func TestBothVersionsMeanTheSame(t *testing.T) {
 }
 
 func TestTheKindIsForbiddenWithoutItsGate(t *testing.T) {
-	c := serving(t, features.Defaults().With(features.WorkloadSpread, false))
+	c := serving(t, features.Defaults(featuregates.All()...).With(featuregates.WorkloadSpread, false))
 	await.Until(t, func(check *assert.CollectT) {
 		err := c.Create(t.Context(), newSpread("default", intstr.FromInt32(1)), client.DryRunAll)
 		assert.True(check, apierrors.IsForbidden(err), err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 )
 
 var env testenv.Environment
@@ -34,7 +35,7 @@ const systemNamespace = "default"
 // functions change the operator's settings.
 func serve(t testing.TB, adapt ...func(*settings)) client.Client {
 	t.Helper()
-	c := serving(t, features.Defaults(), adapt...)
+	c := serving(t, features.Defaults(featuregates.All()...), adapt...)
 	env.ConvertHere(t, "workloadspreads.apps.kruise.io", oldSpread("default", "probe"))
 	return c
 }
@@ -52,7 +53,7 @@ func serving(t testing.TB, gates features.Set, adapt ...func(*settings)) client.
 // admitting is serving without controllers: nothing but admission writes. It returns the operator's cache, too.
 func admitting(t *testing.T) (client.Client, client.Reader) {
 	t.Helper()
-	_, environment := answering(t, features.Defaults())
+	_, environment := answering(t, features.Defaults(featuregates.All()...))
 	env.Start(t, environment.Manager)
 	return env.Client(t), environment.Manager.GetCache()
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/marks"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
 	spreadadmission "github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
 )
@@ -83,7 +83,7 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 		},
 		Templates: reader, Cluster: podtemplate.NewLimited(writer, env.Clock, coreadmission.QueryLimiter()),
 	}).Webhook()
-	on := env.Options.FeatureGates.Enabled(features.WorkloadSpread)
+	on := env.Options.FeatureGates.Enabled(featuregates.WorkloadSpread)
 	return manager.Webhooks{
 		Mutating:   []coreadmission.Endpoint{answer(on, pods.Mutating(), admission.Allowed)},
 		Validating: []coreadmission.Endpoint{answer(on, pods.Validating(), admission.Allowed), answer(on, kind.Validating(), admission.Denied)},
@@ -131,7 +131,7 @@ func answer(on bool, e coreadmission.Endpoint, off func(string) admission.Respon
 	}
 	return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
 		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
-			return off("feature-gate " + string(features.WorkloadSpread) + " is not enabled")
+			return off("feature-gate " + string(featuregates.WorkloadSpread) + " is not enabled")
 		}),
 	}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/admission"
+	"github.com/flotilla-project/flotilla/statefulset/internal/featuregates"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
@@ -25,16 +26,10 @@ type settings struct{ unkeyedFirst bool }
 func Operator() manager.Operator {
 	s := &settings{}
 	return frame.Operator(manager.Operator{
-		Feature: "statefulset",
-		FeatureGates: []features.Name{
-			features.StatefulSetAutoDeletePVC, features.StatefulSetStartOrdinal, features.PodIndexLabel,
-			features.StatefulSetAutoResizePVCGate, features.KruiseDaemon, features.PreDownloadImageForInPlaceUpdate,
-			features.InPlaceUpdateEnvFromMetadata, features.InPlaceWorkloadVerticalScaling,
-			features.PreparingUpdateAsUpdate, features.ResourcesDeletionProtection, features.EnableExternalCerts,
-			features.UpdateWarnings,
-		},
-		Schemes: []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
-		CRDs:    []string{"statefulsets.apps.kruise.io"},
+		Feature:      "statefulset",
+		FeatureGates: featuregates.All(),
+		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:         []string{"statefulsets.apps.kruise.io"},
 		Flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&s.unkeyedFirst, "order-priority-unkeyed-first", false,
 				"update pods without any of the orderPriority keys first instead of last")
@@ -59,9 +54,9 @@ func webhook(a frame.Admission) (manager.Webhook, error) {
 		Classes:   live,
 		InPlace:   a.InPlace,
 		FeatureGates: admission.FeatureGates{
-			StartOrdinal:       g.Enabled(features.StatefulSetStartOrdinal),
-			AutoDeletePVC:      g.Enabled(features.StatefulSetAutoDeletePVC),
-			AutoResizePVC:      g.Enabled(features.StatefulSetAutoResizePVCGate),
+			StartOrdinal:       g.Enabled(featuregates.StatefulSetStartOrdinal),
+			AutoDeletePVC:      g.Enabled(featuregates.StatefulSetAutoDeletePVC),
+			AutoResizePVC:      g.Enabled(featuregates.StatefulSetAutoResizePVCGate),
 			PreDownload:        g.Enabled(features.PreDownloadImageForInPlaceUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),
 			Forecast:           g.Enabled(features.UpdateWarnings),

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/featuregates"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
@@ -27,7 +28,7 @@ func Planner(w *cluster.World, set types.NamespacedName) operator.Planner {
 }
 
 func gates() plan.FeatureGates {
-	g := features.Defaults()
+	g := features.Defaults(featuregates.All()...)
 	return statefulset.FeatureGates(g, inplace.Options{
 		EnvFromMetadata: g.Enabled(features.InPlaceUpdateEnvFromMetadata),
 		Resize:          g.Enabled(features.InPlaceWorkloadVerticalScaling),

@@ -37,6 +37,9 @@ func TestANewFeatureIsAFolder(t *testing.T) {
 			assert.Contains(t, manifests, want, "install %s", chosen)
 		}
 	}
+	manifests := w.runs(".", w.tool("flotilla"), "install", "beacon", "--dry-run=client", "--registry", "registry.example", "--feature-gates", "BeaconLight=false")
+	assert.Contains(t, manifests, "--feature-gates=BeaconLight=false\n")
+	assert.Contains(t, w.runs(".", w.tool("beacon-manager"), "--help"), "BeaconLight (default true): beacons shine\n")
 	assert.Contains(t, w.read("kustomize/overlays/all/kustomization.yaml"), "\n- ../../../beacon/config/default\n")
 	assert.Contains(t, w.read("kustomize/overlays/minimal/kustomization.yaml"), "\n- ../../../beacon/config/default\n")
 	assert.Contains(t, w.read("README.md"), "| [`beacon`](beacon) | Beacon: an eighth feature |\n")

@@ -55,6 +55,29 @@ type Feature struct {
 	Replicas int `yaml:"replicas"`
 	// Gates are the components that enable a feature gate.
 	Gates []Gate `yaml:"gates"`
+	// FeatureGates are the feature gates that only this feature reads, and SharedFeatureGates the names of those that it reads
+	// and core has, in alphabetical order.
+	FeatureGates       []FeatureGate `yaml:"featureGates"`
+	SharedFeatureGates []string      `yaml:"sharedFeatureGates"`
+}
+
+// FeatureGate is a feature gate of a feature, as features.Gate of core has it.
+type FeatureGate struct {
+	Name      string   `yaml:"name"`
+	Default   bool     `yaml:"default"`
+	Help      string   `yaml:"help"`
+	Needs     string   `yaml:"needs"`
+	ImpliedBy []string `yaml:"impliedBy"`
+}
+
+// GatesRead are the names of all feature gates that the feature reads, in alphabetical order.
+func (f Feature) GatesRead() []string {
+	names := slices.Clone(f.SharedFeatureGates)
+	for _, gate := range f.FeatureGates {
+		names = append(names, gate.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Gate is a component that enables a feature gate and grants what the manager needs for it.
@@ -92,6 +115,9 @@ func Parse(name string, text []byte) (Feature, error) {
 	if feature.Version == "" {
 		return Feature{}, errors.New("it names no version")
 	}
+	if i := slices.IndexFunc(feature.FeatureGates, func(g FeatureGate) bool { return g.Name == "" || g.Help == "" }); i >= 0 {
+		return Feature{}, fmt.Errorf("feature gate %q has no name or no help", feature.FeatureGates[i].Name)
+	}
 	if feature.Summary == "" {
 		return Feature{}, errors.New("it has no summary")
 	}
@@ -113,7 +139,7 @@ func IsGenerated(content string) bool {
 }
 
 // Generate returns the generated files of a feature by their paths from the root of the repository. The templates are
-// in four folders: those of every feature, of workloads, of the overlay and of a feature gate.
+// in five folders: manifests and code of every feature, manifests of workloads, of the overlay and of a feature gate.
 func Generate(templates fs.FS, feature Feature) (map[string]string, error) {
 	files := map[string]string{}
 	config := path.Join(feature.Name, "config")
@@ -125,6 +151,7 @@ func Generate(templates fs.FS, feature Feature) (map[string]string, error) {
 	}
 	err := errors.Join(
 		write("feature", config, Gate{}),
+		write("code", feature.Name, Gate{}),
 		write("overlay", path.Join("kustomize", "overlays", feature.Name), Gate{}),
 	)
 	if feature.Workload {

@@ -19,6 +19,9 @@ rules:
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list]
+sharedFeatureGates: [KruiseDaemon]
+featureGates:
+- {name: WebGate, help: pages are written}
 gates:
 - name: WebGate
   folder: more
@@ -37,6 +40,7 @@ func templates() fstest.MapFS {
 		"overlay/kustomization.yaml":         {Data: []byte("resources: [../../../{{.Name}}/config/default]\n")},
 		"feature/default/kustomization.yaml": {Data: []byte("images: [{newTag: {{.Version}}}]\n")},
 
+		"code/internal/gates.go.tmpl":                          {Data: []byte("package gates\nvar all = []string{ {{range .GatesRead}}\"{{.}}\", {{end}} }\n")},
 		"repository/kustomize/overlays/all/kustomization.yaml": {Data: []byte("resources: [{{range .}} {{.Name}}{{end}}]\n")},
 		"repository/kustomize/catalog/features.go.tmpl":        {Data: []byte("package catalog\nimport ({{range .}}\n\"{{.Module}}\"{{end}}\n)\n")},
 		"pages/names.md.tmpl":                                  {Data: []byte("\n{{range .}} {{.Name}}{{end}}\n")},
@@ -73,6 +77,8 @@ rules:
 rules-cluster:
 - {apiGroups: [""], resources: [nodes], verbs: [list]}
 `,
+		"web/internal/gates.go": goMarker + " from kustomize/templates/code/internal/gates.go.tmpl. DO NOT EDIT.\n\npackage gates\n\n" +
+			"var all = []string{\"KruiseDaemon\", \"WebGate\"}\n",
 		"kustomize/overlays/web/kustomization.yaml": by + "overlay/kustomization.yaml. DO NOT EDIT.\nresources: [../../../web/config/default]\n",
 	}, files)
 }
@@ -95,6 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no summary", "version: v0.3.0\ncrds: [webs]\n", "has no summary"},
 		{"a feature without a kind", "version: v0.3.0\nsummary: pages\nrules: []\n", "names no CRD"},
 		{"a workload of another name", "version: v0.3.0\nsummary: pages\ncrds: [sets]\nworkload: true\n", "a workload has one, webs"},
+		{"a feature gate without help", "version: v0.3.0\nsummary: pages\ncrds: [webs]\nfeatureGates: [{name: WebGate}]\n", `feature gate "WebGate" has no`},
 		{"nothing at all", "", "EOF"},
 	}
 	for _, c := range cases {

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 )
 
 // Budgets answers the API server about PodUnavailableBudgets.
@@ -34,9 +35,9 @@ func (w Budgets) Validating() admission.Endpoint {
 
 func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.PodUnavailableBudget]) (admission.Findings, error) {
 	on := w.Gates.Enabled
-	if !on(features.PodUnavailableBudgetDeleteGate) && !on(features.PodUnavailableBudgetUpdateGate) {
+	if !on(featuregates.PodUnavailableBudgetDeleteGate) && !on(featuregates.PodUnavailableBudgetUpdateGate) {
 		return admission.Findings{}, apierrors.NewForbidden(v1beta1.GroupVersion.WithResource("podunavailablebudgets").GroupResource(), req.Name,
-			fmt.Errorf("feature-gates %s and %s are not enabled", features.PodUnavailableBudgetDeleteGate, features.PodUnavailableBudgetUpdateGate))
+			fmt.Errorf("feature-gates %s and %s are not enabled", featuregates.PodUnavailableBudgetDeleteGate, featuregates.PodUnavailableBudgetUpdateGate))
 	}
 	found := admission.Findings{Errors: Validate(req.New, req.Old), Warnings: Warn(req.New)}
 	found.Errors = append(found.Errors, Lost(req.New, req.Old, req.Version)...)

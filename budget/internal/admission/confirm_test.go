@@ -17,6 +17,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 	"github.com/flotilla-project/flotilla/core/operator/features"
+
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 )
 
@@ -50,7 +52,7 @@ func (broken) Get(context.Context, client.ObjectKey, client.Object, ...client.Ge
 
 // Drains end at any other status.
 func TestAnEvictionThatCannotBeJudgedIsAskedForAgain(t *testing.T) {
-	w := Pods{Live: broken{}, Gates: features.Defaults()}
+	w := Pods{Live: broken{}, Gates: features.Defaults(featuregates.All()...)}
 	_, err := w.evict(t.Context(), admission.Request[*policyv1.Eviction]{Operation: admissionv1.Create, Namespace: gen.Namespace, Name: "web-1", New: &policyv1.Eviction{}})
 	var status apierrors.APIStatus
 	require.ErrorAs(t, err, &status)

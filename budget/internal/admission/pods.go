@@ -21,6 +21,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
@@ -118,9 +119,9 @@ func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evictio
 func (w Pods) isOn(op v1beta1.PubOperation) bool {
 	switch op {
 	case v1beta1.DeleteOperation, v1beta1.EvictOperation:
-		return w.Gates.Enabled(features.PodUnavailableBudgetDeleteGate)
+		return w.Gates.Enabled(featuregates.PodUnavailableBudgetDeleteGate)
 	case v1beta1.UpdateOperation, v1beta1.ResizeOperation:
-		return w.Gates.Enabled(features.PodUnavailableBudgetUpdateGate)
+		return w.Gates.Enabled(featuregates.PodUnavailableBudgetUpdateGate)
 	}
 	return false // the request disrupts nothing
 }
@@ -145,7 +146,7 @@ func (w Pods) judge(ctx context.Context, d disruption) error {
 	if err != nil {
 		return failed(d, err)
 	}
-	request := plan.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(features.InPlacePodVerticalScaling)}
+	request := plan.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(featuregates.InPlacePodVerticalScaling)}
 	by, why, err := w.ask(ctx, budgets, request, d.dryRun)
 	switch {
 	case err != nil:

@@ -21,7 +21,7 @@ func TestThePageExplainsEveryWord(t *testing.T) {
 
 	operator := setup.Operator()
 	for _, featureGate := range operator.FeatureGates {
-		page.Names([]string{string(featureGate)})
+		page.Names([]string{string(featureGate.Name)})
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	operator.Flags(flags)

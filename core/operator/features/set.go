@@ -14,12 +14,13 @@ import (
 // is set and does not list SidecarSet, PodWebhook is off unless --feature-gates sets it.
 const resourceEnableEnv = "CUSTOM_RESOURCE_ENABLE"
 
-// Set has the value of every feature gate. It never changes; the zero value has no feature gate.
+// Set has the values of the feature gates of core and of an operator. It never changes; the zero value has no feature gate.
 type Set struct {
 	enabled map[Name]bool
 }
 
-// Enabled reports whether a feature gate is on. It panics on a name that is not in the table, which is a bug.
+// Enabled reports whether a feature gate is on. It panics on a name that is neither one of core nor of the operator, which is a
+// bug.
 func (s Set) Enabled(name Name) bool {
 	enabled, known := s.enabled[name]
 	if !known {
@@ -51,13 +52,22 @@ func (s Set) String() string {
 	return strings.Join(on, ",")
 }
 
-// Defaults returns all feature gates with their defaults.
-func Defaults() Set {
+// Defaults returns the feature gates of core and these with their defaults.
+func Defaults(gates ...Gate) Set {
 	set := Set{enabled: map[Name]bool{}}
-	for name, spec := range defaults() {
-		set.enabled[name] = spec.Default
+	for _, gate := range known(gates) {
+		set.enabled[gate.Name] = gate.Default
 	}
 	return set
+}
+
+// known returns the feature gates of an operator, and those of core that it does not read.
+func known(gates []Gate) []Gate {
+	return append(slices.Clone(gates), slices.DeleteFunc(shared(), func(g Gate) bool { return has(gates, g.Name) })...)
+}
+
+func has(gates []Gate, name Name) bool {
+	return slices.ContainsFunc(gates, func(g Gate) bool { return g.Name == name })
 }
 
 // Source has the inputs that set the feature gates.
@@ -67,32 +77,69 @@ type Source struct {
 	Flag string
 	// Getenv reads the environment. Nil means an empty environment.
 	Getenv func(string) string
-	// Consulted are the feature gates that this operator reads.
-	Consulted []Name
+	// Gates are the feature gates that this operator reads.
+	Gates []Gate
 }
 
 // Parse returns the set that a source describes, after applying the dependencies between feature gates, and notes for
 // the log: feature gates that this operator ignores and those that a dependency changed. The error names the feature
 // gate that is unknown or has a bad value.
 func Parse(source Source) (Set, []string, error) {
-	specs := defaults()
-	if source.podWebhookUnused() {
-		specs[PodWebhook] = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}
-	}
-	gate := featuregate.NewFeatureGate()
-	if err := gate.Add(specs); err != nil {
+	gates, specs := known(source.Gates), source.specs()
+	values := featuregate.NewFeatureGate()
+	if err := values.Add(specs); err != nil {
 		return Set{}, nil, fmt.Errorf("build feature gates: %w", err)
 	}
-	if err := gate.SetWithLogger(logr.Discard(), source.Flag); err != nil {
+	if err := values.SetWithLogger(logr.Discard(), source.Flag); err != nil {
 		return Set{}, nil, fmt.Errorf("parse feature gates: %w", err)
 	}
-
+	notes := source.ignored(specs, values.ExplicitlySet)
 	set := Set{enabled: map[Name]bool{}}
-	for name := range specs {
-		set.enabled[name] = gate.Enabled(name)
+	for _, gate := range gates {
+		enabled, because := gate.resolve(values.Enabled)
+		set.enabled[gate.Name] = enabled
+		if because != "" && has(source.Gates, gate.Name) {
+			notes = append(notes, fmt.Sprintf("feature gate %s is set to %t because %s", gate.Name, enabled, because))
+		}
 	}
-	notes := slices.Concat(source.ignored(specs, gate.ExplicitlySet), source.applyDependencies(set.enabled))
 	return set, notes, nil
+}
+
+// specs returns the feature gates that the flag may have: those that are known and those that are only accepted.
+func (s Source) specs() map[Name]featuregate.FeatureSpec {
+	on := featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
+	off := featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
+	specs := map[Name]featuregate.FeatureSpec{}
+	for _, name := range accepted() {
+		specs[name] = off
+	}
+	for _, gate := range known(s.Gates) {
+		specs[gate.Name] = off
+		if gate.Default {
+			specs[gate.Name] = on
+		}
+	}
+	if s.podWebhookUnused() {
+		specs[PodWebhook] = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}
+	}
+	return specs
+}
+
+// resolve returns the value of a feature gate after the dependencies, and the reason if it differs from the value that is set.
+func (g Gate) resolve(set func(Name) bool) (enabled bool, because string) {
+	enabled = set(g.Name)
+	if g.Needs != "" && !set(g.Needs) {
+		if enabled {
+			because = fmt.Sprintf("%s is false", g.Needs)
+		}
+		return false, because
+	}
+	for _, name := range g.ImpliedBy {
+		if !enabled && set(name) {
+			return true, fmt.Sprintf("%s is true", name)
+		}
+	}
+	return enabled, ""
 }
 
 // podWebhookUnused evaluates resourceEnableEnv: SidecarSet was the kind that could not work without pod admission.
@@ -107,39 +154,19 @@ func (s Source) podWebhookUnused() bool {
 func (s Source) ignored(specs map[Name]featuregate.FeatureSpec, explicit func(Name) bool) []string {
 	var notes []string
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		if explicit(name) && !slices.Contains(s.Consulted, name) {
+		if explicit(name) && !has(s.Gates, name) {
 			notes = append(notes, fmt.Sprintf("feature gate %s is not used by this operator and is ignored", name))
 		}
 	}
 	return notes
 }
 
-// applyDependencies changes enabled and returns notes about the changes that affect this operator.
-func (s Source) applyDependencies(enabled map[Name]bool) []string {
-	var notes []string
-	for _, rule := range dependencies() {
-		if enabled[rule.when] != rule.is {
-			continue
-		}
-		for _, name := range rule.effect {
-			if enabled[name] == rule.value {
-				continue
-			}
-			enabled[name] = rule.value
-			if slices.Contains(s.Consulted, name) {
-				notes = append(notes, fmt.Sprintf("feature gate %s is set to %t because %s is %t", name, rule.value, rule.when, rule.is))
-			}
-		}
-	}
-	return notes
-}
-
 // Help describes the feature gates with their defaults, one a line, for the help text of --feature-gates.
-func Help(names ...Name) string {
-	specs := defaults()
+func Help(gates ...Gate) string {
+	sorted := slices.SortedFunc(slices.Values(gates), func(a, b Gate) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	lines := []string{"A comma-separated list of Name=true|false. Gates of other operators are accepted and ignored. This operator knows:"}
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		lines = append(lines, fmt.Sprintf("%s (default %t)", name, specs[name].Default))
+	for _, gate := range sorted {
+		lines = append(lines, fmt.Sprintf("%s (default %t): %s", gate.Name, gate.Default, gate.Help))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -8,89 +8,131 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The feature gates of an operator, beside those of core.
+const (
+	shortHash Name = "CloneSetShortHash"
+	pull      Name = "ImagePullJobGate"
+	spread    Name = "WorkloadSpread"
+	ahead     Name = "PreDownloadImageForDaemonSetUpdate"
+	beacon    Name = "BeaconGate"
+)
+
+// own returns these gates of an operator with their dependencies, and those of core that have the names.
+func own(names ...Name) []Gate {
+	var found []Gate
+	for _, name := range names {
+		gate, isOwn := map[Name]Gate{
+			shortHash: {Name: shortHash, Help: "hashes are short"},
+			pull:      {Name: pull, Default: true, Needs: KruiseDaemon, ImpliedBy: []Name{PreDownloadImageForInPlaceUpdate, ahead}},
+			spread:    {Name: spread, Default: true, Needs: PodWebhook},
+			ahead:     {Name: ahead, Needs: KruiseDaemon},
+			beacon:    {Name: beacon},
+		}[name]
+		if !isOwn {
+			gate = Shared(name)[0]
+		}
+		found = append(found, gate)
+	}
+	return found
+}
+
 func TestParse(t *testing.T) {
 	type values map[Name]bool
 	tests := []struct {
-		name      string
-		flag      string
-		env       string
-		consulted []Name
-		want      values
-		notes     []string
+		name  string
+		flag  string
+		env   string
+		gates []Gate
+		want  values
+		notes []string
 	}{
 		{
-			name: "nothing given leaves the defaults",
-			want: values{PodWebhook: true, PodUnavailableBudgetUpdateGate: true, InPlaceWorkloadVerticalScaling: true, CloneSetShortHash: false, ImagePullJobGate: true},
+			name:  "nothing given leaves the defaults",
+			gates: own(shortHash, pull),
+			want:  values{PodWebhook: true, InPlaceWorkloadVerticalScaling: true, EnableExternalCerts: false, shortHash: false, pull: true},
 		},
 		{
-			name:      "a gate that is consulted is set without a note",
-			flag:      "CloneSetShortHash=true, PodIndexLabel=false",
-			consulted: []Name{CloneSetShortHash, PodIndexLabel},
-			want:      values{CloneSetShortHash: true, PodIndexLabel: false},
+			name:  "a gate that is read is set without a note",
+			flag:  "CloneSetShortHash=true, WorkloadSpread=false",
+			gates: own(shortHash, spread),
+			want:  values{shortHash: true, spread: false},
 		},
 		{
-			name:  "a gate of another operator is noted",
-			flag:  "DaemonSetPruneIneligibleNodes=true",
-			want:  values{DaemonSetPruneIneligibleNodes: true},
-			notes: []string{"feature gate DaemonSetPruneIneligibleNodes is not used by this operator and is ignored"},
+			name:  "a gate that OpenKruise does not have is one of its operator",
+			flag:  "BeaconGate=true",
+			gates: own(beacon),
+			want:  values{beacon: true},
 		},
 		{
-			name: "all alpha and all beta set what is not named itself",
-			flag: "AllAlpha=true,AllBeta=false,TemplateNoDefaults=false,PodWebhook=true,KruiseDaemon=true",
+			name: "gates of other operators and of OpenKruise are noted",
+			flag: "DaemonSetPruneIneligibleNodes=true,UpdateWarnings=false,PodProbeMarkerGate=false",
+			want: values{UpdateWarnings: false},
+			notes: []string{
+				"feature gate DaemonSetPruneIneligibleNodes is not used by this operator and is ignored",
+				"feature gate PodProbeMarkerGate is not used by this operator and is ignored",
+				"feature gate UpdateWarnings is not used by this operator and is ignored",
+			},
+		},
+		{
+			name:  "all alpha and all beta set what is not named itself",
+			flag:  "AllAlpha=true,AllBeta=false,EnableExternalCerts=false,PodWebhook=true,KruiseDaemon=true",
+			gates: own(shortHash, pull, spread, EnableExternalCerts),
 			want: values{
-				CloneSetShortHash: true, ImagePullJobGate: true, TemplateNoDefaults: false, PodIndexLabel: false, PodWebhook: true, KruiseDaemon: true,
+				shortHash: true, pull: true, spread: false, EnableExternalCerts: false, ResourcesDeletionProtection: true, PodWebhook: true,
+				UpdateWarnings: false,
 			},
 			notes: []string{
 				"feature gate KruiseDaemon is not used by this operator and is ignored",
 				"feature gate PodWebhook is not used by this operator and is ignored",
-				"feature gate TemplateNoDefaults is not used by this operator and is ignored",
+				"feature gate ImagePullJobGate is set to true because PreDownloadImageForInPlaceUpdate is true",
 			},
 		},
 		{
-			name:      "without pod admission what needs it is off, even if asked for",
-			flag:      "PodWebhook=false,KruisePodReadinessGate=true,ResourcesDeletionProtection=true",
-			consulted: []Name{PodWebhook, KruisePodReadinessGate, ResourcesDeletionProtection},
-			want: values{
-				KruisePodReadinessGate: false, PodUnavailableBudgetDeleteGate: false, PodUnavailableBudgetUpdateGate: false, WorkloadSpread: false,
-				ResourcesDeletionProtection: true,
-			},
-			notes: []string{"feature gate KruisePodReadinessGate is set to false because PodWebhook is false"},
+			name:  "without pod admission what needs it is off, even if asked for",
+			flag:  "PodWebhook=false,WorkloadSpread=true,ResourcesDeletionProtection=true",
+			gates: own(PodWebhook, spread, ResourcesDeletionProtection),
+			want:  values{spread: false, ResourcesDeletionProtection: true},
+			notes: []string{"feature gate WorkloadSpread is set to false because PodWebhook is false"},
 		},
 		{
-			name:      "without the node agent what needs it is off and pulls nothing in",
-			flag:      "KruiseDaemon=false,PreDownloadImageForInPlaceUpdate=true",
-			consulted: []Name{KruiseDaemon, PreDownloadImageForInPlaceUpdate, InPlaceUpdateEnvFromMetadata},
-			want:      values{PreDownloadImageForInPlaceUpdate: false, ImagePullJobGate: false, InPlaceUpdateEnvFromMetadata: false, DaemonWatchingPod: false},
+			name:  "without the node agent what needs it is off and turns nothing on",
+			flag:  "KruiseDaemon=false,PreDownloadImageForInPlaceUpdate=true,ImagePullJobGate=false",
+			gates: own(KruiseDaemon, PreDownloadImageForInPlaceUpdate, InPlaceUpdateEnvFromMetadata, pull),
+			want:  values{PreDownloadImageForInPlaceUpdate: false, pull: false, InPlaceUpdateEnvFromMetadata: false},
 			notes: []string{
 				"feature gate PreDownloadImageForInPlaceUpdate is set to false because KruiseDaemon is false",
 				"feature gate InPlaceUpdateEnvFromMetadata is set to false because KruiseDaemon is false",
 			},
 		},
 		{
-			name:      "downloading images ahead needs pull jobs",
-			flag:      "PreDownloadImageForDaemonSetUpdate=true,ImagePullJobGate=false",
-			consulted: []Name{PreDownloadImageForDaemonSetUpdate, ImagePullJobGate},
-			want:      values{ImagePullJobGate: true},
-			notes:     []string{"feature gate ImagePullJobGate is set to true because PreDownloadImageForDaemonSetUpdate is true"},
+			name:  "a dependency of a gate that this operator does not read is not noted",
+			flag:  "KruiseDaemon=false",
+			gates: own(KruiseDaemon),
+			want:  values{InPlaceUpdateEnvFromMetadata: false},
 		},
 		{
-			name:      "protection of CRDs needs deletion protection",
-			flag:      "DeletionProtectionForCRDCascadingGate=true",
-			consulted: []Name{DeletionProtectionForCRDCascadingGate},
-			want:      values{DeletionProtectionForCRDCascadingGate: false},
-			notes:     []string{"feature gate DeletionProtectionForCRDCascadingGate is set to false because ResourcesDeletionProtection is false"},
+			name:  "downloading images ahead needs pull jobs, also where another operator does so",
+			flag:  "PreDownloadImageForDaemonSetUpdate=true,ImagePullJobGate=false",
+			gates: own(pull),
+			want:  values{pull: true},
+			notes: []string{
+				"feature gate PreDownloadImageForDaemonSetUpdate is not used by this operator and is ignored",
+				"feature gate ImagePullJobGate is set to true because PreDownloadImageForDaemonSetUpdate is true",
+			},
 		},
 		{
-			name: "an installation without SidecarSet has pod admission off by default",
-			env:  "CloneSet,StatefulSet",
-			want: values{PodWebhook: false, WorkloadSpread: false},
+			name:  "an installation without SidecarSet has pod admission off by default",
+			env:   "CloneSet,StatefulSet",
+			gates: own(spread),
+			want:  values{PodWebhook: false, spread: false},
+			notes: []string{"feature gate WorkloadSpread is set to false because PodWebhook is false"},
 		},
 		{
-			name:      "the flag wins over the list of kinds",
-			env:       "CloneSet",
-			flag:      "PodWebhook=true",
-			consulted: []Name{PodWebhook},
-			want:      values{PodWebhook: true, WorkloadSpread: true},
+			name:  "the flag wins over the list of kinds",
+			env:   "CloneSet",
+			flag:  "PodWebhook=true",
+			gates: own(PodWebhook, spread),
+			want:  values{PodWebhook: true, spread: true},
 		},
 		{
 			name: "an installation with SidecarSet keeps pod admission",
@@ -106,7 +148,7 @@ func TestParse(t *testing.T) {
 				}
 				return ""
 			}
-			set, notes, err := Parse(Source{Flag: test.flag, Getenv: getenv, Consulted: test.consulted})
+			set, notes, err := Parse(Source{Flag: test.flag, Getenv: getenv, Gates: test.gates})
 			require.NoError(t, err)
 			assert.Equal(t, test.notes, notes)
 			for name, want := range test.want {
@@ -128,25 +170,40 @@ func TestParseNamesTheGateThatIsWrong(t *testing.T) {
 }
 
 func TestDefaultsAreNeverChangedByParsing(t *testing.T) {
-	before := Defaults().String()
-	_, _, err := Parse(Source{Flag: "AllAlpha=true"})
+	before := Defaults(own(shortHash)...).String()
+	_, _, err := Parse(Source{Flag: "AllAlpha=true", Gates: own(shortHash)})
 	require.NoError(t, err)
-	assert.Equal(t, before, Defaults().String())
-	assert.NotContains(t, before, string(CloneSetShortHash))
+	assert.Equal(t, before, Defaults(own(shortHash)...).String())
+	assert.NotContains(t, before, string(shortHash))
+	assert.Contains(t, before, string(KruiseDaemon))
 }
 
 func TestWithLeavesTheOriginalAlone(t *testing.T) {
-	set := Defaults()
-	changed := set.With(CloneSetShortHash, true)
-	assert.False(t, set.Enabled(CloneSetShortHash))
-	assert.True(t, changed.Enabled(CloneSetShortHash))
+	set := Defaults(own(shortHash)...)
+	changed := set.With(shortHash, true)
+	assert.False(t, set.Enabled(shortHash))
+	assert.True(t, changed.Enabled(shortHash))
 }
 
-func TestEnabledRefusesNamesOutsideTheTable(t *testing.T) {
-	assert.PanicsWithValue(t, "feature gate NoSuchGate is not known", func() { Defaults().Enabled("NoSuchGate") })
+// Who reads a feature gate declares it.
+func TestEnabledRefusesGatesOfOthers(t *testing.T) {
+	set, _, err := Parse(Source{Flag: "CloneSetShortHash=true", Gates: own(spread)})
+	require.NoError(t, err)
+	assert.PanicsWithValue(t, "feature gate CloneSetShortHash is not known", func() { set.Enabled(shortHash) })
+	assert.PanicsWithValue(t, "feature gate CloneSetShortHash is none of core", func() { Shared(shortHash) })
 }
 
 func TestHelpTellsDefaults(t *testing.T) {
-	lines := strings.Split(Help(PodWebhook, CloneSetShortHash), "\n")
-	assert.Equal(t, []string{"CloneSetShortHash (default false)", "PodWebhook (default true)"}, lines[1:])
+	lines := strings.Split(Help(own(PodWebhook, shortHash)...), "\n")
+	assert.Equal(t, []string{"CloneSetShortHash (default false): hashes are short", "PodWebhook (default true): webhooks for pods are active"}, lines[1:])
+}
+
+// The names are OpenKruise's, and are accepted by every operator as they were given to its manager.
+func TestEveryGateOfOpenKruiseIsAccepted(t *testing.T) {
+	for _, name := range accepted() {
+		_, notes, err := Parse(Source{Flag: string(name) + "=true"})
+		require.NoError(t, err, name)
+		assert.Equal(t, []string{"feature gate " + string(name) + " is not used by this operator and is ignored"}, notes)
+		assert.False(t, has(shared(), name), "%s is one of core", name)
+	}
 }

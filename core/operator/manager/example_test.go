@@ -19,7 +19,7 @@ func ExampleMain() {
 	workers := 0
 	os.Exit(manager.Main(manager.Operator{
 		Feature:      "widget",
-		FeatureGates: []features.Name{features.KruiseDaemon},
+		FeatureGates: features.Shared(features.KruiseDaemon),
 		CRDs:         []string{"widgets.example.com"},
 		Flags:        func(flags *pflag.FlagSet) { flags.IntVar(&workers, "widget-workers", 3, "Widgets worked on at once.") },
 		Setup: func(_ context.Context, env *manager.Environment) error {

@@ -24,7 +24,7 @@ type Operator struct {
 	// Optional.
 	MutatingConfiguration string
 	// FeatureGates are the feature gates that the operator reads.
-	FeatureGates []features.Name
+	FeatureGates []features.Gate
 	// Schemes add API types to the scheme. The built-in ones are always in it.
 	Schemes []func(*runtime.Scheme) error
 	// CRDs are the names of the definitions of the operator's own kinds, such as clonesets.apps.kruise.io. Controllers

@@ -48,7 +48,7 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	workers := 0
 	operator := Operator{
 		Feature:      "cloneset",
-		FeatureGates: []features.Name{features.CloneSetShortHash},
+		FeatureGates: []features.Gate{{Name: "CloneSetShortHash"}},
 		Flags:        func(set *pflag.FlagSet) { set.IntVar(&workers, "cloneset-workers", 3, "") },
 	}
 	parsed, err := parse(operator, []string{
@@ -58,7 +58,7 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	}, environment(map[string]string{"POD_NAMESPACE": "kruise-system", "WEBHOOK_CERT_DIR": "somewhere"}))
 	require.NoError(t, err)
 	assert.Equal(t, 7, workers)
-	assert.True(t, parsed.FeatureGates.Enabled(features.CloneSetShortHash))
+	assert.True(t, parsed.FeatureGates.Enabled("CloneSetShortHash"))
 	assert.InDelta(t, 30, parsed.QPS, 0)
 	retries := base.Retries{BaseDelay: time.Second, MaxDelay: time.Minute, QPS: 20, BucketSize: 200}
 	assert.Equal(t, retries, parsed.Retries)
@@ -96,11 +96,11 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestRepeatedFeatureGatesAddUp(t *testing.T) {
-	options, err := ReadOptions(Operator{Feature: "cloneset", FeatureGates: []features.Name{features.CloneSetShortHash, features.KruiseDaemon}}, []string{
+	options, err := ReadOptions(Operator{Feature: "cloneset", FeatureGates: append(features.Shared(features.KruiseDaemon), features.Gate{Name: "CloneSetShortHash"})}, []string{
 		"--feature-gates=CloneSetShortHash=true,PreparingUpdateAsUpdate=true", "--feature-gates=KruiseDaemon=false",
 	}, func(string) string { return "" })
 	require.NoError(t, err)
-	assert.True(t, options.FeatureGates.Enabled(features.CloneSetShortHash))
+	assert.True(t, options.FeatureGates.Enabled("CloneSetShortHash"))
 	assert.True(t, options.FeatureGates.Enabled(features.PreparingUpdateAsUpdate))
 	assert.False(t, options.FeatureGates.Enabled(features.KruiseDaemon))
 }

@@ -17,7 +17,7 @@ import (
 // Flags are the flags of every process. Their values are set once the flags are parsed.
 type Flags struct {
 	set       *pflag.FlagSet
-	consulted []features.Name
+	consulted []features.Gate
 	gates     *[]string
 	logs      ctrlzap.Options
 	verbosity *int8
@@ -25,7 +25,7 @@ type Flags struct {
 
 // AddFlags adds --feature-gates, --kubeconfig, -v and the flags of zap. gates are the feature gates that the process
 // reads.
-func AddFlags(set *pflag.FlagSet, gates ...features.Name) *Flags {
+func AddFlags(set *pflag.FlagSet, gates ...features.Gate) *Flags {
 	f := &Flags{set: set, consulted: gates, gates: set.StringSlice("feature-gates", nil, features.Help(gates...))}
 	native := flag.NewFlagSet(set.Name(), flag.ContinueOnError)
 	f.logs.BindFlags(native)
@@ -46,5 +46,5 @@ func (f *Flags) Log() logr.Logger {
 
 // FeatureGates returns the feature gates set by the flag and the environment, and notes about them for the log.
 func (f *Flags) FeatureGates(getenv func(string) string) (gates features.Set, notes []string, err error) {
-	return features.Parse(features.Source{Flag: strings.Join(*f.gates, ","), Getenv: getenv, Consulted: f.consulted})
+	return features.Parse(features.Source{Flag: strings.Join(*f.gates, ","), Getenv: getenv, Gates: f.consulted})
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -10,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/process"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 const (
@@ -61,12 +63,19 @@ func ReadOptions(arguments []string, getenv func(string) string) (Options, error
 	o := Options{SocketRoot: socketRoot}
 	set := pflag.NewFlagSet(Name, pflag.ContinueOnError)
 	o.addFlags(set)
-	shared := process.AddFlags(set, features.DaemonWatchingPod, features.InPlaceUpdateEnvFromMetadata)
+	shared := process.AddFlags(set, gates()...)
 	if err := set.Parse(arguments); err != nil {
 		return o, err
 	}
 	o.Log = shared.Log()
 	return o, o.readEnvironment(shared, getenv)
+}
+
+// gates returns the feature gates that an agent reads.
+func gates() []features.Gate {
+	return slices.DeleteFunc(featuregates.All(), func(g features.Gate) bool {
+		return g.Name != featuregates.DaemonWatchingPod && g.Name != features.InPlaceUpdateEnvFromMetadata
+	})
 }
 
 func (o *Options) addFlags(set *pflag.FlagSet) {

@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/core/operator/features"
-
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 func environment(pairs map[string]string) func(string) string {
@@ -24,7 +23,7 @@ func TestOptionsHaveOpenKruisesNamesAndSafeDefaults(t *testing.T) {
 	assert.Equal(t, []any{"/hostvarrun", "", -1}, []any{o.SocketRoot, o.SocketFile, o.MaxWorkersForPullImage})
 	assert.Equal(t, []any{"/kruise/CredentialProviderPlugin.yaml", "/kruise/plugins"}, []any{o.PluginConfigFile, o.PluginBinDir})
 	assert.Equal(t, "kruise-daemon-config", o.ConfigNamespace)
-	assert.True(t, o.FeatureGates.Enabled(features.DaemonWatchingPod))
+	assert.True(t, o.FeatureGates.Enabled(featuregates.DaemonWatchingPod))
 
 	o, err = agent.ReadOptions([]string{
 		"--addr=:1", "--enable-pprof", "--pprof-addr=:2", "--socket-file=k3s/containerd.sock", "--plugin-config-file=/a", "--plugin-bin-dir=/b",
@@ -34,7 +33,7 @@ func TestOptionsHaveOpenKruisesNamesAndSafeDefaults(t *testing.T) {
 	assert.Equal(t, []any{":1", true, ":2", "k3s/containerd.sock", "/a", "/b", 2, float32(3), 4},
 		[]any{o.Addr, o.EnablePprof, o.PprofAddr, o.SocketFile, o.PluginConfigFile, o.PluginBinDir, o.MaxWorkersForPullImage, o.QPS, o.Burst})
 	assert.Equal(t, []any{"10.0.0.1", "pull"}, []any{o.HostIP, o.ConfigNamespace})
-	assert.False(t, o.FeatureGates.Enabled(features.DaemonWatchingPod))
+	assert.False(t, o.FeatureGates.Enabled(featuregates.DaemonWatchingPod))
 	assert.Equal(t, []string{"feature gate WorkloadSpread is not used by this operator and is ignored"}, o.Notes)
 }
 

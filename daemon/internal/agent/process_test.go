@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/config"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 // TestAnAgentWaitsForDefinitions talks to a server that knows discovery only: a real one that loses its
@@ -46,7 +47,7 @@ func TestAnAgentWaitsForDefinitions(t *testing.T) {
 	defer server.Close()
 
 	n := &node{t: t, folder: simulate.Folder(t), options: agent.Options{
-		Node: "node-1", Addr: freeAddress(t), Random: rand.Float64, FeatureGates: features.Defaults(), Log: logr.Discard(),
+		Node: "node-1", Addr: freeAddress(t), Random: rand.Float64, FeatureGates: features.Defaults(featuregates.All()...), Log: logr.Discard(),
 	}}
 	n.options.SocketRoot = n.folder
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/credentials"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 // setUp adds everything that the agent does to the manager.
@@ -40,7 +41,7 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("set up container restarts: %w", err)
 	}
 	a.probeInformer(mgr, "crrInformerSynced", &v1beta1.ContainerRecreateRequest{})
-	if !a.FeatureGates.Enabled(features.DaemonWatchingPod) {
+	if !a.FeatureGates.Enabled(featuregates.DaemonWatchingPod) {
 		return nil
 	}
 	meta := containermeta.Config{

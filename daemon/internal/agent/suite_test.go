@@ -25,6 +25,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/simulate"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 var env testenv.Environment
@@ -79,7 +80,7 @@ func givenNodeWithoutAgent(t *testing.T, change ...func(*agent.Options)) *node {
 	n.options = agent.Options{
 		Node: n.name, ConfigNamespace: "config-" + n.name, Addr: freeAddress(t), SocketRoot: n.folder,
 		PluginConfigFile: filepath.Join(n.folder, "none"), MaxWorkersForPullImage: -1,
-		Random: func() float64 { return 0 }, FeatureGates: features.Defaults(), Log: logr.Discard(),
+		Random: func() float64 { return 0 }, FeatureGates: features.Defaults(featuregates.All()...), Log: logr.Discard(),
 	}
 	for _, f := range change {
 		f(&n.options)

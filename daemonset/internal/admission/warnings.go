@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/workloads/rollout"
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemonset/internal/featuregates"
 )
 
 // Warnings warn the user about fields that are accepted and do not do the thing that they seem to do. The nodes are
@@ -47,7 +47,7 @@ func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates, nodes []corev1.
 			!isZero(rolling.MaxSurge) && usesHostPorts(&spec.Template.Spec),
 		},
 		{
-			"image pre-download has no effect: feature gate " + string(features.PreDownloadImageForDaemonSetUpdate) +
+			"image pre-download has no effect: feature gate " + string(featuregates.PreDownloadImageForDaemonSetUpdate) +
 				" of the DaemonSet operator is off",
 			asksPreDownload(set) && !featureGates.PreDownload,
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
+	"github.com/flotilla-project/flotilla/statefulset/internal/featuregates"
 	"github.com/flotilla-project/flotilla/statefulset/internal/ordinals"
 )
 
@@ -44,15 +45,15 @@ func keepsPods(set *v1beta1.StatefulSet) bool {
 func ineffective(spec *v1beta1.StatefulSetSpec, featureGates FeatureGates) []string {
 	var warnings []string
 	if spec.Ordinals != nil && spec.Ordinals.Start != 0 && !featureGates.StartOrdinal {
-		warnings = append(warnings, without("spec.ordinals", features.StatefulSetStartOrdinal))
+		warnings = append(warnings, without("spec.ordinals", featuregates.StatefulSetStartOrdinal))
 	}
 	deletes := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	policy := spec.PersistentVolumeClaimRetentionPolicy
 	if policy != nil && (policy.WhenDeleted == deletes || policy.WhenScaled == deletes) && !featureGates.AutoDeletePVC {
-		warnings = append(warnings, without("spec.persistentVolumeClaimRetentionPolicy", features.StatefulSetAutoDeletePVC))
+		warnings = append(warnings, without("spec.persistentVolumeClaimRetentionPolicy", featuregates.StatefulSetAutoDeletePVC))
 	}
 	if spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate && !featureGates.AutoResizePVC {
-		warnings = append(warnings, without("spec.volumeClaimUpdateStrategy", features.StatefulSetAutoResizePVCGate))
+		warnings = append(warnings, without("spec.volumeClaimUpdateStrategy", featuregates.StatefulSetAutoResizePVCGate))
 	}
 	return warnings
 }

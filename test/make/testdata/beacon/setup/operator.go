@@ -8,17 +8,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
 	"github.com/flotilla-project/flotilla/beacon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/beacon/internal/featuregates"
 )
 
 // Operator is the Beacon operator.
 func Operator() manager.Operator {
 	return manager.Operator{
 		Feature:      "beacon",
-		FeatureGates: []features.Name{features.EnableExternalCerts},
+		FeatureGates: featuregates.All(),
 		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme},
 		CRDs:         []string{"beacons.apps.kruise.io"},
 		Setup: func(_ context.Context, env *manager.Environment) error {
