@@ -15,14 +15,14 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/config"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // Users look up in the feature's page, and in that of conditions and events, what budgets and events say.
 func TestThePageExplainsEveryWord(t *testing.T) {
 	page := docs.Feature(t, "podunavailablebudget", "reference/events")
-	page.Names(plan.Reasons, plan.ConditionTypes, []string{
+	page.Names(disruption.Reasons, disruption.ConditionTypes, []string{
 		v1beta1.ProtectOperationsAnnotation, v1beta1.ProtectTotalReplicasAnnotation, v1beta1.IgnoredPodSelectorAnnotation,
 		v1beta1.RelatedAnnotation, v1beta1.LegacyRelatedAnnotation, v1beta1.UnavailableLabelPrefix, v1beta1.NamespaceLabel,
 		string(featuregates.PodUnavailableBudgetDeleteGate), string(featuregates.PodUnavailableBudgetUpdateGate), string(featuregates.InPlacePodVerticalScaling),

@@ -24,8 +24,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // Whatever the server answers to writes of any kind, it hears little of the controllers, however much happens to the
@@ -128,7 +128,7 @@ func TestRefusalsOfAPodAreOneEvent(t *testing.T) {
 		all := &eventsv1.EventList{}
 		require.NoError(check, a.List(t.Context(), all, client.InNamespace(a.namespace)))
 		for i := range all.Items {
-			if all.Items[i].Reason == plan.EventPrevented {
+			if all.Items[i].Reason == disruption.EventPrevented {
 				actions = append(actions, all.Items[i].Action)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/config"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // The manager is refused nothing while it counts for a budget, marks its pods, and takes the marks away.
@@ -63,7 +63,7 @@ func TestWorkloadsOfOtherOperatorsNeedNoFurtherRoles(t *testing.T) {
 	}
 	b := a.budget(t, ofFleet)
 	assert.Equal(t, [4]int32{2, 1, 2, 1}, a.numbers(t, b))
-	assert.Nil(t, meta.FindStatusCondition(b.Status.Conditions, plan.ConditionReplicasUnknown))
+	assert.Nil(t, meta.FindStatusCondition(b.Status.Conditions, disruption.ConditionReplicasUnknown))
 	require.NoError(t, a.evict(t, a.pods[0]))
 	require.ErrorContains(t, a.evict(t, a.pods[1]), "1 available, 1 required of 2")
 
@@ -72,9 +72,9 @@ func TestWorkloadsOfOtherOperatorsNeedNoFurtherRoles(t *testing.T) {
 	require.NoError(t, a.Create(t.Context(), of))
 	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(of), of))
-		c := meta.FindStatusCondition(of.Status.Conditions, plan.ConditionReplicasUnknown)
+		c := meta.FindStatusCondition(of.Status.Conditions, disruption.ConditionReplicasUnknown)
 		require.NotNil(check, c)
-		assert.Equal(check, plan.ReasonForbidden, c.Reason)
+		assert.Equal(check, disruption.ReasonForbidden, c.Reason)
 		assert.Contains(check, c.Message, "the budget has no effect")
 	})
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // givenFleet makes a workload of another operator, which says which pods it has unless the selector is empty.
@@ -125,9 +125,9 @@ func TestAScaleThatCannotBeReadHarmsNobodyElse(t *testing.T) {
 	first, second := a.addPod(t, of), a.addPod(t, of)
 	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{2, 1, 2, 1}, a.numbers(check, b), "its present pods count")
-		c := meta.FindStatusCondition(b.Status.Conditions, plan.ConditionReplicasUnknown)
+		c := meta.FindStatusCondition(b.Status.Conditions, disruption.ConditionReplicasUnknown)
 		require.NotNil(check, c)
-		assert.Equal(check, plan.ReasonUnreadable, c.Reason)
+		assert.Equal(check, disruption.ReasonUnreadable, c.Reason)
 	})
 	require.NoError(t, a.evict(t, first))
 	await.Until(t, func(check *assert.CollectT) {
@@ -172,7 +172,7 @@ func TestAConflictIsToldOnce(t *testing.T) {
 	}
 	await.Until(t, func(check *assert.CollectT) {
 		require.NoError(check, a.Get(t.Context(), client.ObjectKeyFromObject(b), b))
-		conflict := meta.FindStatusCondition(b.Status.Conditions, plan.ConditionConflict)
+		conflict := meta.FindStatusCondition(b.Status.Conditions, disruption.ConditionConflict)
 		require.NotNil(check, conflict)
 		assert.Contains(check, conflict.Message, "PodUnavailableBudget early also covers pod web-0")
 	})

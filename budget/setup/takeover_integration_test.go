@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // count runs the controllers, without webhooks, until the test ends.
@@ -64,7 +64,7 @@ func TestWhatOpenKruiseHasMadeIsTakenOver(t *testing.T) {
 	theirs := b.DeepCopy()
 	await.Until(t, func(check *assert.CollectT) {
 		assert.Equal(check, [4]int32{4, 2, 3, 1}, a.numbers(check, b))
-		assert.NotNil(check, meta.FindStatusCondition(b.Status.Conditions, plan.ConditionExhausted))
+		assert.NotNil(check, meta.FindStatusCondition(b.Status.Conditions, disruption.ConditionExhausted))
 	})
 	assert.Equal(t, theirs.Spec, b.Spec)
 	assert.Equal(t, theirs.ObjectMeta.Generation, b.Generation)

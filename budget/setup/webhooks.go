@@ -25,7 +25,7 @@ import (
 	budgetadmission "github.com/flotilla-project/flotilla/budget/internal/admission"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // republishPause is how old the selector of a workload's scale may be for a webhook after its status has changed.
@@ -101,7 +101,7 @@ func newRefused(env *manager.Environment) (func(budgetadmission.Refusal), error)
 		log.Info("A budget has refused to disrupt a pod", "budget", client.ObjectKeyFromObject(r.Budget), "pod", r.Pod.Name,
 			"operation", r.Operation, "user", r.User, "why", r.Why)
 		pod, budget := events.Refer(scheme, r.Pod), events.Refer(scheme, r.Budget)
-		recorder.Eventf(pod, budget, corev1.EventTypeWarning, plan.EventPrevented, string(r.Operation), "%s", events.Shorten(r.Why))
+		recorder.Eventf(pod, budget, corev1.EventTypeWarning, disruption.EventPrevented, string(r.Operation), "%s", events.Shorten(r.Why))
 	}, nil
 }
 

@@ -23,9 +23,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // status returns the HTTP status of an error.
@@ -139,7 +139,7 @@ func TestConcurrentRequestsShareTheBudget(t *testing.T) {
 				}
 				return
 			}
-			why, err := other.Ask(context.Background(), b.DeepCopy(), plan.Request{Pod: pod, Operation: v1beta1.DeleteOperation})
+			why, err := other.Ask(context.Background(), b.DeepCopy(), disruption.Request{Pod: pod, Operation: v1beta1.DeleteOperation})
 			if err == nil && why == "" {
 				granted.Add(1)
 			}
@@ -190,7 +190,7 @@ func TestADaemonSetSaysHowManyPodsItWants(t *testing.T) {
 		b.Spec.TargetReference.Kind, b.Spec.TargetReference.Name = "DaemonSet", "agent"
 	})
 	assert.Equal(t, [4]int32{3, 2, 2, 0}, a.numbers(t, b))
-	assert.Nil(t, meta.FindStatusCondition(b.Status.Conditions, plan.ConditionReplicasUnknown))
+	assert.Nil(t, meta.FindStatusCondition(b.Status.Conditions, disruption.ConditionReplicasUnknown))
 	require.ErrorContains(t, a.Delete(t.Context(), a.pods[0].DeepCopy()), "2 available, 2 required of 3")
 }
 

@@ -27,7 +27,7 @@ func sections() []explained {
 		{ofJobs, "ImageListPullJob", []string{"jobs/internal/imagelistpulljob/plan"}},
 		{ofJobs, "SidecarTerminator", []string{"jobs/internal/sidecarterminator/plan"}},
 		{ofOthers, "WorkloadSpread", []string{"spread/internal/workloadspread/plan", "spread/api/v1beta1"}},
-		{ofOthers, "PodUnavailableBudget", []string{"budget/internal/podunavailablebudget/plan"}},
+		{ofOthers, "PodUnavailableBudget", []string{"budget/internal/disruption"}},
 		{ofOthers, "NodeImage", []string{"daemon/internal/nodeimage/plan", "daemon/internal/agent/imagepull"}},
 		{ofOthers, "ContainerRecreateRequest", []string{"daemon/internal/recreate/plan", "daemon/internal/recreate/result", "daemon/internal/agent/containerstop"}},
 		{ofOthers, "Container launch priority", []string{"daemon/internal/launch/plan"}},

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // validateStored returns an error for a stored pod that no API server sends: without a UID or a version, with a name that
@@ -60,4 +60,6 @@ func (w Pods) isThere(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return serves(live, pod), nil
 }
 
-func serves(known, pod *corev1.Pod) bool { return known.UID == pod.UID && plan.IsProtected(known) }
+func serves(known, pod *corev1.Pod) bool {
+	return known.UID == pod.UID && disruption.IsProtected(known)
+}

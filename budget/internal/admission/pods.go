@@ -21,9 +21,9 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 func podKind() admission.Kind[*corev1.Pod] {
@@ -52,8 +52,8 @@ type Refusal struct {
 	Why string
 }
 
-// disruption is a request that may disrupt a pod.
-type disruption struct {
+// attempt is a request that may disrupt a pod.
+type attempt struct {
 	pod    *corev1.Pod
 	op     v1beta1.PubOperation
 	user   string
@@ -71,7 +71,7 @@ func (w Pods) Validating() admission.Endpoint {
 
 // change answers deletions and updates.
 func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
-	d := disruption{pod: req.Old, user: req.User.Username, dryRun: req.DryRun}
+	d := attempt{pod: req.Old, user: req.User.Username, dryRun: req.DryRun}
 	if req.Old == nil {
 		return admission.Findings{}, nil
 	}
@@ -84,14 +84,14 @@ func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (a
 	case req.Operation != admissionv1.Update:
 		return admission.Findings{}, nil
 	case req.Subresource == "status":
-		d.op = plan.OfStatus(req.Old, req.New)
+		d.op = disruption.OfStatus(req.Old, req.New)
 	case req.Subresource == "resize":
-		d.op = plan.OfResize(req.Old, req.New)
+		d.op = disruption.OfResize(req.Old, req.New)
 	default:
 		if err := w.keepMarks(ctx, req.Old, req.New); err != nil {
 			return admission.Findings{}, err
 		}
-		d.op = plan.OfUpdate(req.Old, req.New)
+		d.op = disruption.OfUpdate(req.Old, req.New)
 	}
 	return admission.Findings{}, w.judge(ctx, d)
 }
@@ -102,7 +102,7 @@ func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evictio
 	if req.Operation != admissionv1.Create || !w.isOn(v1beta1.EvictOperation) {
 		return admission.Findings{}, nil
 	}
-	d := disruption{pod: &corev1.Pod{}, op: v1beta1.EvictOperation, user: req.User.Username, isRead: true}
+	d := attempt{pod: &corev1.Pod{}, op: v1beta1.EvictOperation, user: req.User.Username, isRead: true}
 	d.dryRun = req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
 	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
 	err := w.Live.Get(ctx, name, d.pod)
@@ -133,8 +133,8 @@ func (w Pods) isEnding(ctx context.Context, namespace string) bool {
 }
 
 // judge asks every budget that covers the pod.
-func (w Pods) judge(ctx context.Context, d disruption) error {
-	if !w.isOn(d.op) || !plan.IsProtected(d.pod) || w.isEnding(ctx, d.pod.Namespace) {
+func (w Pods) judge(ctx context.Context, d attempt) error {
+	if !w.isOn(d.op) || !disruption.IsProtected(d.pod) || w.isEnding(ctx, d.pod.Namespace) {
 		return nil
 	}
 	if !d.isRead {
@@ -146,7 +146,7 @@ func (w Pods) judge(ctx context.Context, d disruption) error {
 	if err != nil {
 		return failed(d, err)
 	}
-	request := plan.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(featuregates.InPlacePodVerticalScaling)}
+	request := disruption.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(featuregates.InPlacePodVerticalScaling)}
 	by, why, err := w.ask(ctx, budgets, request, d.dryRun)
 	switch {
 	case err != nil:
@@ -159,7 +159,7 @@ func (w Pods) judge(ctx context.Context, d disruption) error {
 
 // ask returns the budget that refuses the request, and why; nil if all grant it. All of them are asked before one is
 // charged.
-func (w Pods) ask(ctx context.Context, budgets []*v1beta1.PodUnavailableBudget, request plan.Request, dryRun bool) (by *v1beta1.PodUnavailableBudget, why string, err error) {
+func (w Pods) ask(ctx context.Context, budgets []*v1beta1.PodUnavailableBudget, request disruption.Request, dryRun bool) (by *v1beta1.PodUnavailableBudget, why string, err error) {
 	if dryRun || len(budgets) > 1 {
 		for _, b := range budgets {
 			if why := w.Ledger.Check(b, request); why != "" {
@@ -179,7 +179,7 @@ func (w Pods) ask(ctx context.Context, budgets []*v1beta1.PodUnavailableBudget, 
 }
 
 // isLost reports whether the pod is removed, as the garbage collector of pods does, while its node is gone.
-func (w Pods) isLost(ctx context.Context, d disruption) bool {
+func (w Pods) isLost(ctx context.Context, d attempt) bool {
 	if removes := d.op == v1beta1.DeleteOperation || d.op == v1beta1.EvictOperation; !removes || d.pod.Spec.NodeName == "" {
 		return false
 	}
@@ -189,7 +189,7 @@ func (w Pods) isLost(ctx context.Context, d disruption) bool {
 
 // refuse returns an error with the status that the client understands: drains repeat an eviction for 429 alone, and not in
 // silence, as they would with a time to wait. By the cause, operators distinguish refusals of budgets from other refusals.
-func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) error {
+func (w Pods) refuse(d attempt, b *v1beta1.PodUnavailableBudget, why string) error {
 	if w.Refused != nil && !d.dryRun {
 		w.Refused(Refusal{Pod: d.pod, Budget: b, Operation: d.op, User: d.user, Why: why})
 	}
@@ -203,7 +203,7 @@ func (w Pods) refuse(d disruption, b *v1beta1.PodUnavailableBudget, why string) 
 
 // failed returns the error for a request that could not be judged, or that may or may not be recorded. Drains try again
 // after 429 only.
-func failed(d disruption, err error) error {
+func failed(d attempt, err error) error {
 	if d.op == v1beta1.EvictOperation {
 		return apierrors.NewTooManyRequests(err.Error(), 0)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // labelIndex finds pods by each of their labels, as key=value.
@@ -96,7 +96,7 @@ func (r Reader) owned(ctx context.Context, target *metav1.PartialObjectMetadata,
 	begun := r.Owning.begin()
 	defer func() {
 		if err == nil {
-			r.Owning.set(target.UID, begun, slices.ContainsFunc(owned, plan.IsActive))
+			r.Owning.set(target.UID, begun, slices.ContainsFunc(owned, disruption.IsActive))
 		}
 	}()
 	owned, err = fastclient.Controlled[corev1.Pod](ctx, r.Cache, target)

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // Object names a workload.
@@ -28,16 +28,16 @@ type Object struct {
 type tally struct {
 	reader Reader
 	tops   map[types.UID]*metav1.PartialObjectMetadata // by direct owner: the workload that it belongs to; nil if it is gone
-	found  map[types.UID]*plan.Workload
+	found  map[types.UID]*disruption.Workload
 	order  []types.UID
 	on     map[Object]bool
 }
 
 // Workloads returns the workloads that the pods belong to, each once, or the target if there is one, and the objects that
 // this follows from. Workloads that are gone or being deleted want no pods. An error may pass.
-func (r Reader) Workloads(ctx context.Context, pods []*corev1.Pod, target *metav1.PartialObjectMetadata) ([]plan.Workload, map[Object]bool, error) {
+func (r Reader) Workloads(ctx context.Context, pods []*corev1.Pod, target *metav1.PartialObjectMetadata) ([]disruption.Workload, map[Object]bool, error) {
 	t := tally{
-		reader: r, tops: map[types.UID]*metav1.PartialObjectMetadata{}, found: map[types.UID]*plan.Workload{}, on: map[Object]bool{},
+		reader: r, tops: map[types.UID]*metav1.PartialObjectMetadata{}, found: map[types.UID]*disruption.Workload{}, on: map[Object]bool{},
 	}
 	var err error
 	if target != nil {
@@ -45,7 +45,7 @@ func (r Reader) Workloads(ctx context.Context, pods []*corev1.Pod, target *metav
 	} else {
 		err = t.all(ctx, pods)
 	}
-	workloads := make([]plan.Workload, 0, len(t.order))
+	workloads := make([]disruption.Workload, 0, len(t.order))
 	for _, uid := range t.order {
 		workloads = append(workloads, *t.found[uid])
 	}
@@ -64,7 +64,7 @@ func (t *tally) target(ctx context.Context, target *metav1.PartialObjectMetadata
 func (t *tally) all(ctx context.Context, pods []*corev1.Pod) error {
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil || plan.IsFinished(pod) {
+		if ref == nil || disruption.IsFinished(pod) {
 			continue
 		}
 		top, known := t.tops[ref.UID]
@@ -129,9 +129,9 @@ func (t *tally) count(ctx context.Context, o *metav1.PartialObjectMetadata, pod 
 		replicas, err := t.reader.Targets.Replicas(ctx, o)
 		switch {
 		case o.DeletionTimestamp != nil || apierrors.IsNotFound(err):
-			t.add(o.UID, plan.Workload{Name: name})
+			t.add(o.UID, disruption.Workload{Name: name})
 		case err == nil:
-			t.add(o.UID, plan.Workload{Name: name, Replicas: replicas.Spec})
+			t.add(o.UID, disruption.Workload{Name: name, Replicas: replicas.Spec})
 		case errors.Is(err, targets.ErrNoScale):
 			if err := t.unscaled(ctx, o, name); err != nil {
 				return err
@@ -143,7 +143,7 @@ func (t *tally) count(ctx context.Context, o *metav1.PartialObjectMetadata, pod 
 		}
 		w = t.found[o.UID]
 	}
-	if w.Unknown != "" && pod != nil && !plan.IsFinished(pod) {
+	if w.Unknown != "" && pod != nil && !disruption.IsFinished(pod) {
 		w.Replicas++
 	}
 	return nil
@@ -154,9 +154,9 @@ func (t *tally) unscaled(ctx context.Context, o *metav1.PartialObjectMetadata, n
 	n, err := t.reader.Targets.Unscaled(ctx, o)
 	switch {
 	case apierrors.IsNotFound(err):
-		t.add(o.UID, plan.Workload{Name: name})
+		t.add(o.UID, disruption.Workload{Name: name})
 	case err == nil:
-		t.add(o.UID, plan.Workload{Name: name, Replicas: n, Drifts: true})
+		t.add(o.UID, disruption.Workload{Name: name, Replicas: n, Drifts: true})
 	default:
 		return t.unknown(o.UID, name, err)
 	}
@@ -169,7 +169,7 @@ func (t *tally) unknown(uid types.UID, name string, err error) error {
 	if reason == "" {
 		return fmt.Errorf("read the replicas of %s: %w", name, err)
 	}
-	t.add(uid, plan.Workload{Name: name, Unknown: reason, Message: err.Error()})
+	t.add(uid, disruption.Workload{Name: name, Unknown: reason, Message: err.Error()})
 	return nil
 }
 
@@ -177,34 +177,34 @@ func (t *tally) unknown(uid types.UID, name string, err error) error {
 func isUnknown(err error) string {
 	switch {
 	case errors.Is(err, targets.ErrNoScale):
-		return plan.ReasonNoScale
+		return disruption.ReasonNoScale
 	case apierrors.IsForbidden(err):
-		return plan.ReasonForbidden
+		return disruption.ReasonForbidden
 	case meta.IsNoMatchError(err):
-		return plan.ReasonNotServed
+		return disruption.ReasonNotServed
 	case apierrors.IsInternalError(err):
-		return plan.ReasonUnreadable
+		return disruption.ReasonUnreadable
 	}
 	return ""
 }
 
 // Unreadable returns the workload for a target that cannot be read, given its pods, and false if the error is another
 // one.
-func Unreadable(target *v1beta1.TargetReference, pods []*corev1.Pod, err error) (plan.Workload, bool) {
-	w := plan.Workload{Name: target.Kind + " " + target.Name, Unknown: isUnknown(err)}
+func Unreadable(target *v1beta1.TargetReference, pods []*corev1.Pod, err error) (disruption.Workload, bool) {
+	w := disruption.Workload{Name: target.Kind + " " + target.Name, Unknown: isUnknown(err)}
 	if w.Unknown == "" {
 		return w, false
 	}
 	w.Message = err.Error()
 	for _, pod := range pods {
-		if !plan.IsFinished(pod) {
+		if !disruption.IsFinished(pod) {
 			w.Replicas++
 		}
 	}
 	return w, true
 }
 
-func (t *tally) add(uid types.UID, w plan.Workload) {
+func (t *tally) add(uid types.UID, w disruption.Workload) {
 	t.found[uid] = &w
 	t.order = append(t.order, uid)
 }

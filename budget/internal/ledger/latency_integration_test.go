@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/load"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // BenchmarkGrants measures how long so many requests at once about one budget take, from the question to the recorded
@@ -39,7 +39,7 @@ func BenchmarkGrants(b *testing.B) {
 
 func grant(b *testing.B, l *ledger.Ledger, pub *v1beta1.PodUnavailableBudget, i int) error {
 	b.Helper()
-	why, err := l.Ask(b.Context(), pub, plan.Request{Pod: pod(i), Operation: v1beta1.EvictOperation})
+	why, err := l.Ask(b.Context(), pub, disruption.Request{Pod: pod(i), Operation: v1beta1.EvictOperation})
 	if err == nil && why != "" {
 		err = fmt.Errorf("refused: %s", why)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/ledger"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // recent is how many operations are remembered as recorded. One that is not is recorded once more.
@@ -38,19 +38,19 @@ type statuses = ledger.Ledger[v1beta1.PodUnavailableBudget, *question, *v1beta1.
 
 // question is a request with the last decision about it.
 type question struct {
-	request plan.Request
-	verdict plan.Verdict
+	request disruption.Request
+	verdict disruption.Verdict
 	at      time.Time
 }
 
 // Check returns why a budget refuses the request now, empty if it does not. It records nothing.
-func (l *Ledger) Check(b *v1beta1.PodUnavailableBudget, req plan.Request) string {
+func (l *Ledger) Check(b *v1beta1.PodUnavailableBudget, req disruption.Request) string {
 	return l.decide(l.statuses().Newest(b), req, l.Clock.Now()).Refused
 }
 
 // Ask records the request and returns an empty text if the budget, which the cache has so, grants it; otherwise it returns
 // the reason for the refusal. After an error the outcome is unknown.
-func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req plan.Request) (refused string, err error) {
+func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req disruption.Request) (refused string, err error) {
 	q := &question{request: req}
 	_, err = l.statuses().Ask(ctx, b, q)
 	switch {
@@ -59,7 +59,7 @@ func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req p
 	case err != nil:
 		return "", fmt.Errorf("check budget %s: %w", b.Name, err)
 	case q.verdict.Next != nil:
-		l.recorded.Add(recordOf(b, req), nil, plan.FreshFor-l.Clock.Since(q.at))
+		l.recorded.Add(recordOf(b, req), nil, disruption.FreshFor-l.Clock.Since(q.at))
 	}
 	return q.verdict.Refused, nil
 }
@@ -85,7 +85,7 @@ type record struct {
 	version string
 }
 
-func recordOf(b *v1beta1.PodUnavailableBudget, req plan.Request) record {
+func recordOf(b *v1beta1.PodUnavailableBudget, req disruption.Request) record {
 	r := record{budget: b.UID, pod: req.Pod.UID, op: req.Operation}
 	if r.op != v1beta1.DeleteOperation && r.op != v1beta1.EvictOperation {
 		r.version = req.Pod.ResourceVersion
@@ -94,10 +94,10 @@ func recordOf(b *v1beta1.PodUnavailableBudget, req plan.Request) record {
 }
 
 // decide decides one request.
-func (l *Ledger) decide(b *v1beta1.PodUnavailableBudget, req plan.Request, now time.Time) plan.Verdict {
+func (l *Ledger) decide(b *v1beta1.PodUnavailableBudget, req disruption.Request, now time.Time) disruption.Verdict {
 	_, req.Recorded = l.recorded.Get(recordOf(b, req))
 	req.Now = now
-	return plan.Decide(b, req)
+	return disruption.Decide(b, req)
 }
 
 // stands reports whether a request is refused, or neither to be recorded nor to be confirmed.

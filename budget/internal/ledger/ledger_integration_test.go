@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 var env testenv.Environment
@@ -73,7 +73,7 @@ func askAll(t *testing.T, b *v1beta1.PodUnavailableBudget, n int, ledgers ...*le
 	begun := time.Now()
 	for i := range n {
 		all.Go(func() {
-			why, err := ledgers[i%len(ledgers)].Ask(context.Background(), b.DeepCopy(), plan.Request{Pod: pod(i), Operation: v1beta1.EvictOperation})
+			why, err := ledgers[i%len(ledgers)].Ask(context.Background(), b.DeepCopy(), disruption.Request{Pod: pod(i), Operation: v1beta1.EvictOperation})
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, time.Since(begun))
@@ -92,7 +92,7 @@ func stored(t *testing.T, b *v1beta1.PodUnavailableBudget) []string {
 	t.Helper()
 	require.NoError(t, env.Client(t).Get(t.Context(), client.ObjectKeyFromObject(b), b))
 	var names []string
-	for _, g := range plan.Grants(&b.Status) {
+	for _, g := range disruption.Grants(&b.Status) {
 		names = append(names, g.Pod)
 	}
 	slices.Sort(names)
@@ -133,20 +133,20 @@ func TestOldNewsLetNothingGo(t *testing.T) {
 	l := newLedger(t, "old-news")
 	scaledToZero := givenBudget(t, 3, 0)
 	count(t, scaledToZero, 3, 3)
-	why, err := l.Ask(t.Context(), scaledToZero, plan.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
+	why, err := l.Ask(t.Context(), scaledToZero, disruption.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
 	require.NoError(t, err)
 	assert.Contains(t, why, "3 available, 3 required")
 
 	hadRoom := givenBudget(t, 3, 2)
 	count(t, hadRoom, 3, 3)
-	why, err = l.Ask(t.Context(), hadRoom, plan.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
+	why, err = l.Ask(t.Context(), hadRoom, disruption.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
 	require.NoError(t, err)
 	assert.Contains(t, why, "3 available, 3 required")
 
 	gone := givenBudget(t, 3, 3)
 	gone.Status.DesiredAvailable = 2
 	require.NoError(t, env.Client(t).Delete(t.Context(), gone.DeepCopy()))
-	why, err = l.Ask(t.Context(), gone, plan.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
+	why, err = l.Ask(t.Context(), gone, disruption.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
 	require.NoError(t, err)
 	assert.Empty(t, why, "nobody protects the pod any more")
 }
@@ -158,12 +158,12 @@ func TestAGrantCoversFurtherRequests(t *testing.T) {
 	l := newLedger(t, "again")
 	audit := env.Audit(t)
 	for range 3 {
-		why, err := l.Ask(t.Context(), b, plan.Request{Pod: pod(1), Operation: v1beta1.UpdateOperation})
+		why, err := l.Ask(t.Context(), b, disruption.Request{Pod: pod(1), Operation: v1beta1.UpdateOperation})
 		require.NoError(t, err)
 		assert.Empty(t, why)
 	}
 	assert.Len(t, audit.Requests(t, "again"), 1)
-	why, err := l.Ask(t.Context(), b, plan.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
+	why, err := l.Ask(t.Context(), b, disruption.Request{Pod: pod(1), Operation: v1beta1.DeleteOperation})
 	require.NoError(t, err)
 	assert.Empty(t, why)
 	assert.Equal(t, []string{"web-1", "web-1"}, stored(t, b))

@@ -24,8 +24,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // Two replicas of the webhook answer many clients from views that lag, die before and after their writes and are replaced,
@@ -197,7 +197,7 @@ func (w *shared) askSharply(i int) {
 func (w *shared) answer(by *ledger.Ledger, b *v1beta1.PodUnavailableBudget, in asked) verdict {
 	pod := gen.Pod(podName(in.pod), gen.Ready(time.Now()))
 	pod.UID = uidOf(in.pod, in.incarnation)
-	why, err := by.Ask(context.Background(), b.DeepCopy(), plan.Request{Pod: pod, Operation: v1beta1.DeleteOperation})
+	why, err := by.Ask(context.Background(), b.DeepCopy(), disruption.Request{Pod: pod, Operation: v1beta1.DeleteOperation})
 	switch {
 	case err != nil:
 		return unknown

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
 // Whatever the server answers to the writes of a ledger, it hears of few of the requests that want one, and nothing is
@@ -39,7 +39,7 @@ func TestARefusedLedgerIsQuiet(t *testing.T) {
 		l := &ledger.Ledger{Client: c, Live: c, Clock: clock.RealClock{}}
 		b, full := givenBudget(t, 100, 90), givenBudget(t, 100, 100)
 		ask := func(b *v1beta1.PodUnavailableBudget, i int) (string, error) {
-			return l.Ask(context.WithoutCancel(t.Context()), b.DeepCopy(), plan.Request{Pod: pod(i), Operation: v1beta1.EvictOperation})
+			return l.Ask(context.WithoutCancel(t.Context()), b.DeepCopy(), disruption.Request{Pod: pod(i), Operation: v1beta1.EvictOperation})
 		}
 		var all sync.WaitGroup
 		for i := range 4 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -67,13 +68,13 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		case <-ctx.Done():
 		}
 	}
-	r.meter.show(key, &todo.Status, plan.Guarded(snap.Pods))
+	r.meter.show(key, &todo.Status, disruption.Guarded(snap.Pods))
 	pass := passOf(snap, todo)
 	pass.Through = r.through
 	for _, pod := range todo.Undone {
 		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: pod, Events: []action.Notice{{
-			Type: corev1.EventTypeWarning, Reason: plan.EventNotDeleted, WithStatus: true,
-			Note: "PodUnavailableBudget " + key.Name + " allowed the deletion of this pod, but the pod still runs after " + plan.Life.String(),
+			Type: corev1.EventTypeWarning, Reason: disruption.EventNotDeleted, WithStatus: true,
+			Note: "PodUnavailableBudget " + key.Name + " allowed the deletion of this pod, but the pod still runs after " + disruption.Life.String(),
 		}}})
 	}
 	return pass, nil
@@ -105,7 +106,7 @@ func withStatus(b *v1beta1.PodUnavailableBudget, status v1beta1.PodUnavailableBu
 }
 
 // drifts reports whether the replicas of one of the workloads can change without an event.
-func drifts(workloads []plan.Workload) bool {
+func drifts(workloads []disruption.Workload) bool {
 	for i := range workloads {
 		if workloads[i].Drifts || workloads[i].Unknown != "" {
 			return true
@@ -116,7 +117,7 @@ func drifts(workloads []plan.Workload) bool {
 
 // remembered is the memory of a budget between passes.
 type remembered struct {
-	sights       plan.Sights
+	sights       disruption.Sights
 	looks        plan.Looks
 	replacements plan.Replacements
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
@@ -81,7 +82,7 @@ func testSteadyEvictions(t *testing.T, every time.Duration, processes int, planI
 		require.NoError(t, server.Get(t.Context(), types.NamespacedName{Namespace: gen.Namespace, Name: "web"}, b))
 		return b
 	}
-	snap := plan.Snapshot{Workloads: []plan.Workload{{Name: "Deployment web", Replicas: pods}}}
+	snap := plan.Snapshot{Workloads: []disruption.Workload{{Name: "Deployment web", Replicas: pods}}}
 	for i := range pods {
 		pod := gen.Pod(fmt.Sprint("web-", i), gen.Ready(gen.Epoch()))
 		pod.UID = types.UID(pod.Name)
@@ -112,7 +113,7 @@ func evict(ctx context.Context, t *testing.T, b *v1beta1.PodUnavailableBudget, p
 	var all sync.WaitGroup
 	for i := 0; ctx.Err() == nil && i < len(pods); i++ {
 		all.Go(func() {
-			_, err := ledgers[i%len(ledgers)].Ask(context.WithoutCancel(ctx), b, plan.Request{Pod: pods[i], Operation: v1beta1.EvictOperation})
+			_, err := ledgers[i%len(ledgers)].Ask(context.WithoutCancel(ctx), b, disruption.Request{Pod: pods[i], Operation: v1beta1.EvictOperation})
 			assert.NoError(t, err)
 		})
 		<-time.After(every)

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/series"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 func TestMetricsTellOfEachBudget(t *testing.T) {
@@ -36,7 +36,7 @@ func TestGuardedPodsHaveAMark(t *testing.T) {
 	marked.Annotations = map[string]string{v1beta1.RelatedAnnotation: "web"}
 	legacy.Annotations = map[string]string{v1beta1.LegacyRelatedAnnotation: "other"}
 	terminating.Annotations, terminating.DeletionTimestamp = marked.Annotations, &metav1.Time{Time: time.Unix(1, 0)}
-	assert.EqualValues(t, 2, plan.Guarded([]*corev1.Pod{marked, legacy, bare, terminating}))
+	assert.EqualValues(t, 2, disruption.Guarded([]*corev1.Pod{marked, legacy, bare, terminating}))
 }
 
 // wakes is a queue that keeps the pauses of what is added.

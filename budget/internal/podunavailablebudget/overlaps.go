@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 	"github.com/flotilla-project/flotilla/budget/internal/wakeups"
 )
@@ -86,7 +87,7 @@ func (o *overlaps) set(b *v1beta1.PodUnavailableBudget, now overlap) bool {
 	if known {
 		return last != now
 	}
-	return now.pod != "" || meta.FindStatusCondition(b.Status.Conditions, plan.ConditionConflict) != nil
+	return now.pod != "" || meta.FindStatusCondition(b.Status.Conditions, disruption.ConditionConflict) != nil
 }
 
 // compare sets the last result in the snapshot. It also has the budget compared again, unless that was requested a moment

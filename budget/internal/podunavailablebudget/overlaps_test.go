@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -62,7 +63,7 @@ func TestBudgetsAreComparedNowAndThen(t *testing.T) {
 }
 
 func TestAnOverlapWakesItsBudgetWhereTheConditionChanges(t *testing.T) {
-	conflict := []metav1.Condition{{Type: plan.ConditionConflict, Status: metav1.ConditionTrue}}
+	conflict := []metav1.Condition{{Type: disruption.ConditionConflict, Status: metav1.ConditionTrue}}
 	for name, test := range map[string]struct {
 		conditions []metav1.Condition
 		before     []overlap

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
@@ -42,7 +43,7 @@ func (r *reconciler) readWorkloads(ctx context.Context, s *plan.Snapshot, key ty
 	pods, target, err := r.cover.Pods(ctx, s.Budget)
 	if t != nil {
 		if w, ok := cover.Unreadable(t, pods, err); ok {
-			s.Pods, s.Workloads = pods, []plan.Workload{w}
+			s.Pods, s.Workloads = pods, []disruption.Workload{w}
 			return nil
 		}
 	}
@@ -76,7 +77,7 @@ func (r *reconciler) look(ctx context.Context, s *plan.Snapshot, key types.Names
 	}
 	s.Looks = known.looks.StillNeeded(cached)
 	pods := map[string]*corev1.Pod{}
-	for _, g := range plan.Grants(st) {
+	for _, g := range disruption.Grants(st) {
 		if pod := s.Looks.Newest(g.Pod, cached(g.Pod)); pod != nil {
 			pods[g.Pod] = pod
 		}

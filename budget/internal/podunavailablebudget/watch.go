@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // batch is how long events of pods are gathered: a pass over a budget costs as much as it has pods.
@@ -61,7 +61,7 @@ func trim(object any) (any, error) {
 func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	kept := make([]corev1.PodCondition, 0, 1) // of most pods
 	for _, c := range conditions {
-		if c.Type == corev1.PodReady || slices.Contains(plan.GuardedConditions(), c.Type) {
+		if c.Type == corev1.PodReady || slices.Contains(disruption.GuardedConditions(), c.Type) {
 			kept = append(kept, corev1.PodCondition{Type: c.Type, Status: c.Status})
 		}
 	}
@@ -82,14 +82,14 @@ func updated(e event.UpdateEvent, wake func(client.Object, time.Duration)) {
 	switch {
 	case left || countsOtherwise(before, after):
 		wake(after, batch)
-	case plan.IsGuardedOtherwise(before, after):
+	case disruption.IsGuardedOtherwise(before, after):
 		wake(after, marksBatch)
 	}
 }
 
 func countsOtherwise(before, after *corev1.Pod) bool {
-	return before.UID != after.UID || plan.IsActive(before) != plan.IsActive(after) ||
-		plan.IsAvailable(before) != plan.IsAvailable(after) || plan.IsProtected(before) != plan.IsProtected(after)
+	return before.UID != after.UID || disruption.IsActive(before) != disruption.IsActive(after) ||
+		disruption.IsAvailable(before) != disruption.IsAvailable(after) || disruption.IsProtected(before) != disruption.IsProtected(after)
 }
 
 func owner(pod *corev1.Pod) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // All pods of the cluster are cached, most of which have no budget.
@@ -36,7 +36,7 @@ func TestTrimmedPodsKeepWhatDecides(t *testing.T) {
 			},
 		},
 	}
-	protected, available := plan.IsProtected(pod), plan.IsAvailable(pod)
+	protected, available := disruption.IsProtected(pod), disruption.IsAvailable(pod)
 	for range 2 { // a watch that begins anew trims again
 		trimmed, err := trim(pod)
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestTrimmedPodsKeepWhatDecides(t *testing.T) {
 			{Type: contract.InPlaceUpdateReady, Status: corev1.ConditionFalse},
 			{Type: contract.KruisePodReady, Status: corev1.ConditionTrue},
 		}, pod.Status.Conditions)
-		assert.Equal(t, protected, plan.IsProtected(pod))
-		assert.Equal(t, available, plan.IsAvailable(pod))
+		assert.Equal(t, protected, disruption.IsProtected(pod))
+		assert.Equal(t, available, disruption.IsAvailable(pod))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // uncontrolled returns pods that no workload owns.
@@ -33,7 +34,7 @@ func TestNumbers(t *testing.T) {
 		name      string
 		budget    *v1beta1.PodUnavailableBudget
 		pods      []*corev1.Pod
-		workloads []Workload
+		workloads []disruption.Workload
 		want      [4]int32 // total, desired, current, allowed
 	}{
 		{"maxUnavailable in percent", budget(maxUnavailable("60%")), ready(5), workload(5), [4]int32{5, 2, 5, 3}},
@@ -68,7 +69,7 @@ func TestNumbers(t *testing.T) {
 		{"both limits are set", budget(maxUnavailable("1"), minAvailable("1")), ready(5), workload(5), [4]int32{5, 4, 5, 1}},
 		{"no limit is set", budget(), ready(5), workload(5), [4]int32{5, 5, 5, 0}},
 		{"a limit that cannot be read", budget(maxUnavailable("many")), ready(5), workload(5), [4]int32{5, 5, 5, 0}},
-		{"unknown replicas", budget(maxUnavailable("1")), ready(3), []Workload{{Replicas: 3, Unknown: ReasonNoScale}}, [4]int32{3, 2, 3, 1}},
+		{"unknown replicas", budget(maxUnavailable("1")), ready(3), []disruption.Workload{{Replicas: 3, Unknown: disruption.ReasonNoScale}}, [4]int32{3, 2, 3, 1}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -89,34 +90,34 @@ func TestPodsThatAreAboutToLeaveServiceDoNotCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := gen.Pod("web", gen.Ready(gen.Epoch()), pod)
-			assert.False(t, IsAvailable(changed))
-			assert.True(t, IsProtected(changed), "it serves until its node knows, and nobody else's grant may meet it")
+			assert.False(t, disruption.IsAvailable(changed))
+			assert.True(t, disruption.IsProtected(changed), "it serves until its node knows, and nobody else's grant may meet it")
 		})
 	}
 	free := gen.Pod("web", gen.Ready(gen.Epoch()), gen.Condition(contract.KruisePodReady, corev1.ConditionFalse, gen.Epoch()))
-	assert.True(t, IsAvailable(free), "a condition without its readiness gate means nothing")
+	assert.True(t, disruption.IsAvailable(free), "a condition without its readiness gate means nothing")
 }
 
 func TestConditionsTellWhatIsInTheWay(t *testing.T) {
 	s := Snapshot{Budget: budget(maxUnavailable("1")), Pods: slices.Concat(ready(1), pods("broken", 1, gen.NotReady(gen.Epoch()))), Workloads: workload(2)}
 	p := compute(t, s)
-	c := meta.FindStatusCondition(p.Status.Conditions, ConditionExhausted)
+	c := meta.FindStatusCondition(p.Status.Conditions, disruption.ConditionExhausted)
 	require.NotNil(t, c)
 	assert.Equal(t, metav1.ConditionTrue, c.Status)
 	assert.Equal(t, "broken-000 (not ready)", c.Message)
 
-	s.Workloads = []Workload{{Name: "Rollout web", Replicas: 2, Unknown: ReasonForbidden, Message: "no right"}}
+	s.Workloads = []disruption.Workload{{Name: "Rollout web", Replicas: 2, Unknown: disruption.ReasonForbidden, Message: "no right"}}
 	s.Shared, s.SharedPod = "other", "web-000"
 	p = compute(t, s)
-	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionReplicasUnknown).Message, "Rollout web could not be read (no right)")
+	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, disruption.ConditionReplicasUnknown).Message, "Rollout web could not be read (no right)")
 
 	s.Pods = nil
 	for _, total := range []*int32{nil, new(int32(3))} {
 		s.Budget.Spec.ProtectTotalReplicas = total
 		assert.Equal(t, "the budget has no effect: the pods of Rollout web could not be listed (no right)",
-			meta.FindStatusCondition(Compute(s).Status.Conditions, ConditionReplicasUnknown).Message)
+			meta.FindStatusCondition(Compute(s).Status.Conditions, disruption.ConditionReplicasUnknown).Message)
 	}
-	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, ConditionConflict).Message, "PodUnavailableBudget other also covers pod web-000")
+	assert.Contains(t, meta.FindStatusCondition(p.Status.Conditions, disruption.ConditionConflict).Message, "PodUnavailableBudget other also covers pod web-000")
 
 	s.Budget = budget(maxUnavailable("1"), protectedReplicas(2), func(b *v1beta1.PodUnavailableBudget) { b.Status.Conditions = p.Status.Conditions })
 	s.Pods, s.Shared = ready(2), ""
@@ -139,7 +140,7 @@ func TestPodsThatLeaveAndPodsToComeAreInTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compute(t, Snapshot{Budget: budget(maxUnavailable("1")), Pods: tc.pods, Workloads: workload(3)})
-			c := meta.FindStatusCondition(p.Status.Conditions, ConditionExhausted)
+			c := meta.FindStatusCondition(p.Status.Conditions, disruption.ConditionExhausted)
 			require.NotNil(t, c)
 			assert.Equal(t, tc.want, c.Message)
 		})
@@ -150,10 +151,10 @@ func TestEventsAreAboutNewSpecs(t *testing.T) {
 	fresh := func(b *v1beta1.PodUnavailableBudget) { b.Status.ObservedGeneration = 0 }
 	p := compute(t, Snapshot{Budget: budget(maxUnavailable("1"), fresh)})
 	require.Len(t, p.Notices, 1)
-	assert.Equal(t, EventNoPods, p.Notices[0].Reason)
+	assert.Equal(t, disruption.EventNoPods, p.Notices[0].Reason)
 	p = compute(t, Snapshot{Budget: budget(maxUnavailable("x"), fresh)})
 	require.Len(t, p.Notices, 1)
-	assert.Equal(t, EventLimitFailed, p.Notices[0].Reason)
+	assert.Equal(t, disruption.EventLimitFailed, p.Notices[0].Reason)
 	require.Error(t, p.Err)
 	p = compute(t, Snapshot{Budget: budget(maxUnavailable("1"))})
 	assert.Empty(t, p.Notices)

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 const (
@@ -33,7 +34,7 @@ func TestDecisions(t *testing.T) {
 	old := func(b *v1beta1.PodUnavailableBudget) { b.Generation = 3 }
 	full := func(b *v1beta1.PodUnavailableBudget) {
 		b.Status.DisruptedPods = map[string]metav1.Time{}
-		for _, pod := range pods("gone", maxGrants) {
+		for _, pod := range pods("gone", disruption.MaxGrants) {
 			b.Status.DisruptedPods[pod.Name] = metav1.NewTime(now)
 		}
 	}
@@ -85,13 +86,13 @@ func TestDecisions(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			before := tc.budget.DeepCopy()
-			v := Decide(tc.budget, Request{Pod: tc.pod, Operation: tc.op, ResizeApart: true, Now: now})
+			v := disruption.Decide(tc.budget, disruption.Request{Pod: tc.pod, Operation: tc.op, ResizeApart: true, Now: now})
 			assert.Equal(t, before, tc.budget)
 			switch tc.want {
 			case "free":
-				assert.Equal(t, Verdict{}, v)
+				assert.Equal(t, disruption.Verdict{}, v)
 			case "confirmed":
-				assert.Equal(t, Verdict{Confirm: true}, v)
+				assert.Equal(t, disruption.Verdict{Confirm: true}, v)
 			case "granted", "renewed":
 				require.NotNil(t, v.Next, v.Refused)
 				charge := int32(1)
@@ -99,7 +100,7 @@ func TestDecisions(t *testing.T) {
 					charge = 0
 				}
 				assert.Equal(t, tc.budget.Status.CurrentAvailable-charge, v.Next.CurrentAvailable)
-				assert.True(t, hasEntry(v.Next, tc.pod))
+				assert.True(t, disruption.HasEntry(v.Next, tc.pod))
 			default:
 				assert.Nil(t, v.Next)
 				assert.Contains(t, v.Refused, tc.want)
@@ -127,11 +128,11 @@ func TestWhatIsFreeOpensTheDoorForNothingElse(t *testing.T) {
 			for _, pod := range pods {
 				first := pod.DeepCopy()
 				tc.pod(first)
-				require.Equal(t, Verdict{}, Decide(b, Request{Pod: first, Operation: tc.first, ResizeApart: true, Now: now}))
+				require.Equal(t, disruption.Verdict{}, disruption.Decide(b, disruption.Request{Pod: first, Operation: tc.first, ResizeApart: true, Now: now}))
 			}
 			granted := 0
 			for _, pod := range pods {
-				if v := Decide(b, Request{Pod: pod, Operation: tc.then, ResizeApart: true, Now: now}); v.Refused == "" {
+				if v := disruption.Decide(b, disruption.Request{Pod: pod, Operation: tc.then, ResizeApart: true, Now: now}); v.Refused == "" {
 					require.NotNil(t, v.Next)
 					b.Status = *v.Next
 					granted++
@@ -159,7 +160,7 @@ func TestEntriesOfOtherManagers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := budget(maxUnavailable("1"), numbersOf(tc.current, 2))
 			b.Status.UnavailablePods, b.Status.PodUIDs = map[string]metav1.Time{"web-1": metav1.NewTime(now)}, tc.uids
-			v := Decide(b, Request{Pod: web, Operation: del, Now: now})
+			v := disruption.Decide(b, disruption.Request{Pod: web, Operation: del, Now: now})
 			assert.Equal(t, tc.want, v.Refused == "", v.Refused)
 			if tc.want {
 				require.NotNil(t, v.Next)
@@ -176,15 +177,15 @@ func TestWhatThisProcessHasRecordedIsFree(t *testing.T) {
 	for name, b := range map[string]*v1beta1.PodUnavailableBudget{
 		"a grant": budget(maxUnavailable("1"), numbersOf(2, 2), granted(web, del, time.Second)),
 	} {
-		assert.Equal(t, Verdict{}, Decide(b, Request{Pod: web, Operation: del, Recorded: true, Now: now}), name)
+		assert.Equal(t, disruption.Verdict{}, disruption.Decide(b, disruption.Request{Pod: web, Operation: del, Recorded: true, Now: now}), name)
 	}
 }
 
 func TestGrantsAreRecordedWhereTheyBelong(t *testing.T) {
 	for op, disrupts := range map[v1beta1.PubOperation]bool{del: true, evict: true, upd: false, resize: false} {
-		v := Decide(budget(maxUnavailable("1"), operations(op), numbersOf(10, 9)), Request{Pod: named("web-1"), Operation: op, Now: now})
+		v := disruption.Decide(budget(maxUnavailable("1"), operations(op), numbersOf(10, 9)), disruption.Request{Pod: named("web-1"), Operation: op, Now: now})
 		require.NotNil(t, v.Next)
-		grants := Grants(v.Next)
+		grants := disruption.Grants(v.Next)
 		require.Len(t, grants, 1)
 		assert.Equal(t, disrupts, grants[0].Disrupts, op)
 		assert.Equal(t, named("web-1").UID, grants[0].UID)
@@ -209,8 +210,8 @@ func TestProtectedOperations(t *testing.T) {
 	for _, tc := range cases {
 		for i, op := range all {
 			b := budget(operations(tc.set...))
-			assert.Equal(t, tc.off[i] == 'x', protects(b, op, false), "%s: %s", tc.name, op)
-			assert.Equal(t, tc.on[i] == 'x', protects(b, op, true), "%s: %s, resize apart", tc.name, op)
+			assert.Equal(t, tc.off[i] == 'x', disruption.Protects(b, op, false), "%s: %s", tc.name, op)
+			assert.Equal(t, tc.on[i] == 'x', disruption.Protects(b, op, true), "%s: %s, resize apart", tc.name, op)
 		}
 	}
 }
@@ -256,7 +257,7 @@ func TestUpdatesAreClassified(t *testing.T) {
 		{"the same quantity in other words", base(), base(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1000m") }), ""},
 	}
 	for _, tc := range cases {
-		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, tc.want, OfUpdate(tc.before, tc.after)) })
+		t.Run(tc.name, func(t *testing.T) { assert.Equal(t, tc.want, disruption.OfUpdate(tc.before, tc.after)) })
 	}
 }
 
@@ -265,8 +266,8 @@ func TestThePodLeavesServiceOnlyWhenAsked(t *testing.T) {
 		return gen.Pod("web", append(options, gen.Condition(contract.KruisePodReady, status, gen.Epoch()))...)
 	}
 	gate := gen.ReadinessGate(contract.KruisePodReady)
-	assert.Equal(t, upd, OfStatus(with("True", gate), with("False", gate)))
-	assert.Empty(t, OfStatus(with("False", gate), with("True", gate)))
-	assert.Empty(t, OfStatus(with("False", gate), with("False", gate)))
-	assert.Empty(t, OfStatus(with("True"), with("False")))
+	assert.Equal(t, upd, disruption.OfStatus(with("True", gate), with("False", gate)))
+	assert.Empty(t, disruption.OfStatus(with("False", gate), with("True", gate)))
+	assert.Empty(t, disruption.OfStatus(with("False", gate), with("False", gate)))
+	assert.Empty(t, disruption.OfStatus(with("True"), with("False")))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 func TestGrantsExpire(t *testing.T) {
@@ -39,13 +40,13 @@ func TestGrantsExpire(t *testing.T) {
 		{"a pod that the cache does not show yet", upd, time.Second, nil, true, named("web-1"), true, false, 0},
 		{"one that leaves already", del, time.Second, nil, true, gen.Pod("web-1", gen.Terminating()), true, false, 0},
 		{"a deletion that other webhooks hold up", del, 36 * time.Second, named("web-1"), false, nil, true, false, 1},
-		{"a deletion that does not happen", del, Life, named("web-1"), true, named("web-1"), false, true, 2},
-		{"a deletion that the cache has not seen", del, Life, named("web-1"), true, gen.Pod("web-1", gen.Terminating()), false, false, 1},
+		{"a deletion that does not happen", del, disruption.Life, named("web-1"), true, named("web-1"), false, true, 2},
+		{"a deletion that the cache has not seen", del, disruption.Life, named("web-1"), true, gen.Pod("web-1", gen.Terminating()), false, false, 1},
 		{"a change under way", upd, 9 * time.Second, newer(named("web-1")), false, nil, true, false, 1},
 		{"a change that is carried out", upd, 10 * time.Second, newer(named("web-1")), true, newer(named("web-1")), false, false, 2},
 		{"a change that other webhooks hold up", upd, 36 * time.Second, named("web-1"), false, nil, true, false, 1},
-		{"a change that does not happen", upd, Life, named("web-1"), true, named("web-1"), false, false, 2},
-		{"a change that the cache has not seen", upd, Life, named("web-1"), true, behind(named("web-1")), true, false, 1},
+		{"a change that does not happen", upd, disruption.Life, named("web-1"), true, named("web-1"), false, false, 2},
+		{"a change that the cache has not seen", upd, disruption.Life, named("web-1"), true, behind(named("web-1")), true, false, 1},
 		{"a change that the node has not seen", upd, time.Hour, behind(named("web-1")), false, nil, true, false, 1},
 		{"a new pod of the name", del, time.Second, uid(named("web-1"), "new"), true, uid(named("web-1"), "new"), false, false, 2},
 		{"an old pod of the name in the cache", upd, time.Second, uid(named("web-1"), "old"), true, named("web-1"), true, false, 1},
@@ -71,7 +72,7 @@ func TestGrantsExpire(t *testing.T) {
 				s.Looks = Looks{"web-1": NewLook(tc.looked, named("web-1").UID, tc.pod)}
 			}
 			p := compute(t, s)
-			assert.Equal(t, tc.kept, len(Grants(&p.Status)) > 0)
+			assert.Equal(t, tc.kept, len(disruption.Grants(&p.Status)) > 0)
 			assert.Equal(t, tc.kept, len(p.Status.PodUIDs) > 0)
 			assert.Equal(t, tc.kept, len(p.Status.Grants) > 0)
 			assert.Equal(t, tc.undone, len(p.Undone) > 0)
@@ -83,23 +84,23 @@ func TestGrantsExpire(t *testing.T) {
 
 func TestEntriesAreSeenOnce(t *testing.T) {
 	b := budget(granted(named("web-1"), del, 0))
-	first := Sights{}.Next(&b.Status, now)
+	first := disruption.Sights{}.Next(&b.Status, now)
 	assert.Equal(t, first, first.Next(&b.Status, now.Add(time.Minute)))
-	b.Status = *record(&b.Status, named("web-1"), del, now) // within the same second
-	again, g := first.Next(&b.Status, now.Add(time.Minute)), Grants(&b.Status)[0]
-	assert.Equal(t, now, again[g.entry()].first)
-	assert.Equal(t, now.Add(time.Minute), again[g.entry()].last)
+	b.Status = *disruption.Record(&b.Status, named("web-1"), del, now) // within the same second
+	again, g := first.Next(&b.Status, now.Add(time.Minute)), disruption.Grants(&b.Status)[0]
+	assert.Equal(t, now, again[g.Entry()].First)
+	assert.Equal(t, now.Add(time.Minute), again[g.Entry()].Last)
 	assert.Empty(t, first.Next(&budget().Status, now))
 }
 
 // A drain that a PodDisruptionBudget refuses asks again every five seconds. The grant ends, and others get their turn.
 func TestAGrantThatOthersRefuseEnds(t *testing.T) {
 	for _, op := range []v1beta1.PubOperation{del, evict, upd} {
-		b, sights, at := budget(maxUnavailable("1"), numbersOf(4, 3)), Sights{}, now
+		b, sights, at := budget(maxUnavailable("1"), numbersOf(4, 3)), disruption.Sights{}, now
 		pods, turn, undone := ready(4), time.Duration(0), 0
 		for ; turn == 0 && at.Sub(now) < 10*time.Minute; at = at.Add(time.Second) {
 			if int(at.Sub(now).Seconds())%5 == 0 {
-				if v := Decide(b, Request{Pod: pods[0], Operation: op, Now: at}); v.Next != nil {
+				if v := disruption.Decide(b, disruption.Request{Pod: pods[0], Operation: op, Now: at}); v.Next != nil {
 					b.Status = *v.Next
 				}
 			}
@@ -111,13 +112,13 @@ func TestAGrantThatOthersRefuseEnds(t *testing.T) {
 			}
 			p := Compute(s)
 			b.Status, undone = p.Status, undone+len(p.Undone)
-			if Decide(b, Request{Pod: pods[1], Operation: upd, Now: at}).Refused == "" && at.After(now) {
+			if disruption.Decide(b, disruption.Request{Pod: pods[1], Operation: upd, Now: at}).Refused == "" && at.After(now) {
 				turn = at.Sub(now)
 			}
 		}
 		assert.NotZero(t, turn, op)
-		assert.LessOrEqual(t, turn, 2*Life, op)
-		assert.GreaterOrEqual(t, turn, Life, "%s: the last request it let go may still be under way", op)
+		assert.LessOrEqual(t, turn, 2*disruption.Life, op)
+		assert.GreaterOrEqual(t, turn, disruption.Life, "%s: the last request it let go may still be under way", op)
 		assert.Equal(t, op != upd, undone == 1, op)
 	}
 }
@@ -134,8 +135,8 @@ func TestGrantsOfOpenKruiseCount(t *testing.T) {
 	assert.Equal(t, map[string]metav1.Time{"web-001": at}, p.Status.UnavailablePods)
 	assert.Equal(t, [3]int32{3, 3, 0}, [3]int32{p.Status.CurrentAvailable, p.Status.DesiredAvailable, p.Status.UnavailableAllowed})
 	b.Status = p.Status
-	assert.Empty(t, Decide(b, Request{Pod: s.Pods[0], Operation: del, Now: now}).Refused)
-	assert.NotEmpty(t, Decide(b, Request{Pod: s.Pods[2], Operation: del, Now: now}).Refused)
+	assert.Empty(t, disruption.Decide(b, disruption.Request{Pod: s.Pods[0], Operation: del, Now: now}).Refused)
+	assert.NotEmpty(t, disruption.Decide(b, disruption.Request{Pod: s.Pods[2], Operation: del, Now: now}).Refused)
 }
 
 // A pod that the cache has not shown takes one place more, however many entries it has.
@@ -146,6 +147,6 @@ func TestAnUnseenPodTakesOnePlace(t *testing.T) {
 		Budget: b, Pods: []*corev1.Pod{named("web-2"), named("web-3"), named("web-4")}, Workloads: workload(4), Sights: seen(b, 0), Now: now,
 		Replacements: asked(b, web), Looks: Looks{"web-1": NewLook(web, web.UID, nil)},
 	})
-	assert.Len(t, Grants(&p.Status), 2)
+	assert.Len(t, disruption.Grants(&p.Status), 2)
 	assert.Equal(t, int32(2), p.Status.CurrentAvailable)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 var now = gen.Epoch().Add(time.Hour)
@@ -63,7 +64,7 @@ func numbersOf(current, desired int32) change {
 func granted(pod *corev1.Pod, op v1beta1.PubOperation, ago time.Duration) change {
 	return func(b *v1beta1.PodUnavailableBudget) {
 		current := b.Status.CurrentAvailable
-		b.Status = *record(&b.Status, pod, op, now.Add(-ago))
+		b.Status = *disruption.Record(&b.Status, pod, op, now.Add(-ago))
 		b.Status.CurrentAvailable = current
 	}
 }
@@ -84,8 +85,8 @@ func pods(prefix string, n int, options ...gen.PodOption) []*corev1.Pod {
 }
 
 // seen returns sights of all entries that long ago.
-func seen(b *v1beta1.PodUnavailableBudget, ago time.Duration) Sights {
-	return Sights{}.Next(&b.Status, now.Add(-ago))
+func seen(b *v1beta1.PodUnavailableBudget, ago time.Duration) disruption.Sights {
+	return disruption.Sights{}.Next(&b.Status, now.Add(-ago))
 }
 
 // compute computes twice, and checks that nothing was changed.
@@ -100,7 +101,9 @@ func compute(t *testing.T, s Snapshot) Plan {
 	return p
 }
 
-func workload(n int32) []Workload { return []Workload{{Name: "Deployment web", Replicas: n}} }
+func workload(n int32) []disruption.Workload {
+	return []disruption.Workload{{Name: "Deployment web", Replicas: n}}
+}
 
 func named(name string) *corev1.Pod {
 	return gen.Pod(name, gen.Ready(gen.Epoch()))

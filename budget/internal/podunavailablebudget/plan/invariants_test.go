@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
+
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // judge checks at every instant that the pods that serve, less those that were granted a disruption which is yet to come,
@@ -22,13 +24,13 @@ func (w *world) judge(t *testing.T, floor int) {
 	serving, failed := 0, 0
 	for _, p := range w.pods {
 		leaves := p.DeletionTimestamp == nil && !p.restarts.IsZero() && !p.failed
-		require.False(t, leaves && !hasEntry(&w.budget().Status, p.Pod), "a change counts until the container of before has ended")
+		require.False(t, leaves && !disruption.HasEntry(&w.budget().Status, p.Pod), "a change counts until the container of before has ended")
 	}
 	for _, p := range w.pods {
 		switch {
 		case p.failed:
 			failed++
-		case p.DeletionTimestamp == nil && p.restarts.IsZero() && !coming[string(p.UID)] && statusOf(p.Pod, corev1.PodReady) == corev1.ConditionTrue:
+		case p.DeletionTimestamp == nil && p.restarts.IsZero() && !coming[string(p.UID)] && disruption.StatusOf(p.Pod, corev1.PodReady) == corev1.ConditionTrue:
 			serving++
 		}
 	}
@@ -37,10 +39,10 @@ func (w *world) judge(t *testing.T, floor int) {
 	s := &w.budget().Status
 	require.GreaterOrEqual(t, s.UnavailableAllowed, int32(0))
 	require.LessOrEqual(t, s.UnavailableAllowed, max(0, s.TotalReplicas-s.DesiredAvailable))
-	for _, g := range Grants(s) {
+	for _, g := range disruption.Grants(s) {
 		require.NotEmpty(t, g.UID)
 	}
-	require.LessOrEqual(t, len(s.PodUIDs), len(Grants(s)))
+	require.LessOrEqual(t, len(s.PodUIDs), len(disruption.Grants(s)))
 	require.Len(t, s.Grants, len(s.PodUIDs), "each entry has passed the budget")
 }
 
@@ -72,7 +74,7 @@ func TestNoDisruptionTakesTheApplicationBelowItsFloor(t *testing.T) {
 		w.see(true)
 		w.count()
 		s := &w.budget().Status
-		require.Empty(t, Grants(s), "what was granted has come to its end")
+		require.Empty(t, disruption.Grants(s), "what was granted has come to its end")
 		require.EqualValues(t, replicas, s.CurrentAvailable)
 		require.Equal(t, s.TotalReplicas-s.DesiredAvailable, s.UnavailableAllowed)
 	})

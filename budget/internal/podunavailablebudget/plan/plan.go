@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // recheck is how often a change is looked at again that a node does not carry out.
@@ -27,20 +28,20 @@ type Snapshot struct {
 	// Pods are those that the budget covers.
 	Pods []*corev1.Pod
 	// Workloads are those that the pods belong to, or the target.
-	Workloads []Workload
+	Workloads []disruption.Workload
 	// Looks are pods that the cache does not show as they are, among them those that LookAt has named.
 	Looks Looks
 	// Shared names another budget and a pod that both cover; empty if there is none.
 	Shared, SharedPod string
 	// SharedUnknown is true if that could not be found out: condition Conflict stays as it is.
 	SharedUnknown bool
-	Sights        Sights
+	Sights        disruption.Sights
 	// Replacements also follow from the server's answers.
 	Replacements Replacements
 	Now          time.Time
 	Refusals     action.Refusals
 
-	later map[entry]bool // granted since all else was read
+	later map[disruption.Entry]bool // granted since all else was read
 }
 
 // Plan is the result for a snapshot.
@@ -59,7 +60,7 @@ type Plan struct {
 func Compute(s Snapshot) Plan {
 	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Budget.Status.DeepCopy()}
 	covered := s.covered()
-	pods := slices.DeleteFunc(slices.Clone(covered), func(pod *corev1.Pod) bool { return !IsActive(pod) })
+	pods := slices.DeleteFunc(slices.Clone(covered), func(pod *corev1.Pod) bool { return !disruption.IsActive(pod) })
 	p.expire(&s, pods)
 	p.forget()
 	p.count(&s, pods)
@@ -77,16 +78,16 @@ func (s Snapshot) Renew(newer *v1beta1.PodUnavailableBudget) (p Plan, ok bool) {
 	if newer.Generation != s.Budget.Generation || !maps.Equal(newer.Annotations, s.Budget.Annotations) {
 		return Plan{}, false
 	}
-	known := map[entry]Grant{}
-	for _, g := range Grants(&s.Budget.Status) {
-		known[g.entry()] = g
+	known := map[disruption.Entry]disruption.Grant{}
+	for _, g := range disruption.Grants(&s.Budget.Status) {
+		known[g.Entry()] = g
 	}
-	s.later = map[entry]bool{}
-	for _, g := range Grants(&newer.Status) {
-		if known[g.entry()] != g {
-			s.later[g.entry()] = true
+	s.later = map[disruption.Entry]bool{}
+	for _, g := range disruption.Grants(&newer.Status) {
+		if known[g.Entry()] != g {
+			s.later[g.Entry()] = true
 		}
-		delete(known, g.entry())
+		delete(known, g.Entry())
 	}
 	if len(known) > 0 {
 		return Plan{}, false
@@ -100,7 +101,7 @@ func (s Snapshot) Renew(newer *v1beta1.PodUnavailableBudget) (p Plan, ok bool) {
 // far as they are known.
 func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 	var names []string
-	for _, g := range Grants(&s.Budget.Status) {
+	for _, g := range disruption.Grants(&s.Budget.Status) {
 		pod := pods[g.Pod]
 		if pod == nil || g.UID != "" && pod.UID != g.UID || s.ends(g, pod) || !g.Disrupts && !s.Replacements.has(g) {
 			names = append(names, g.Pod)
@@ -111,11 +112,11 @@ func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 }
 
 // ends reports whether the grant ends according to its pod in the caches.
-func (s *Snapshot) ends(g Grant, pod *corev1.Pod) bool {
-	if !IsActive(pod) || s.Sights.left(g, pod, s.Now) > 0 {
+func (s *Snapshot) ends(g disruption.Grant, pod *corev1.Pod) bool {
+	if !disruption.IsActive(pod) || s.Sights.Left(g, pod, s.Now) > 0 {
 		return false
 	}
-	return g.Disrupts || isSettled(pod) && !s.Replacements.areFresh(g, s.Now)
+	return g.Disrupts || disruption.IsSettled(pod) && !s.Replacements.areFresh(g, s.Now)
 }
 
 // covered returns the pods that the budget covers, as the server has them where it was asked.
@@ -137,15 +138,15 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 	for _, pod := range pods {
 		byName[pod.Name] = pod
 	}
-	for _, g := range Grants(&s.Budget.Status) {
-		if s.later[g.entry()] {
+	for _, g := range disruption.Grants(&s.Budget.Status) {
+		if s.later[g.Entry()] {
 			p.RequeueWithin(askAgain)
 			continue
 		}
 		pod := byName[g.Pod]
 		if s.isUnseen(g) {
 			p.unseen[g.Pod] = true
-			if pod = s.Looks[g.Pod].Pod; !IsActive(pod) {
+			if pod = s.Looks[g.Pod].Pod; !disruption.IsActive(pod) {
 				p.RequeueWithin(askAgain)
 				continue
 			}
@@ -154,16 +155,16 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 			p.drop(g)
 			continue
 		}
-		switch left := s.Sights.left(g, pod, s.Now); {
+		switch left := s.Sights.Left(g, pod, s.Now); {
 		case left > 0:
 			p.RequeueWithin(min(left, askAgain))
-			if s.Sights.areWorn(g, s.Now) {
+			if s.Sights.AreWorn(g, s.Now) {
 				p.close(g)
 			}
 		case g.Disrupts:
 			p.drop(g)
 			p.Undone = append(p.Undone, pod)
-		case isSettled(pod):
+		case disruption.IsSettled(pod):
 			if left := s.Replacements.left(g, s.Now); left > 0 {
 				p.RequeueWithin(min(left, askAgain))
 			} else {
@@ -177,30 +178,30 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 
 // isUnseen reports whether the server has the pod and the cache has not shown it yet. The cache may still show the pod that
 // it has replaced.
-func (s *Snapshot) isUnseen(g Grant) bool {
+func (s *Snapshot) isUnseen(g disruption.Grant) bool {
 	l := s.Looks[g.Pod]
 	return l.Unseen && (g.UID == "" || g.UID == l.Pod.UID)
 }
 
 // close has the entry let its pod go no more, so that it ends although its disruption is asked for all the time.
-func (p *Plan) close(g Grant) {
+func (p *Plan) close(g disruption.Grant) {
 	grant := p.Status.Grants[g.Pod]
 	grant.Closed = true
-	p.Status.Grants = with(p.Status.Grants, g.Pod, grant)
+	p.Status.Grants = disruption.With(p.Status.Grants, g.Pod, grant)
 }
 
-func (p *Plan) drop(g Grant) {
+func (p *Plan) drop(g disruption.Grant) {
 	st := &p.Status
 	if g.Disrupts {
-		st.DisruptedPods = without(st.DisruptedPods, g.Pod)
+		st.DisruptedPods = disruption.Without(st.DisruptedPods, g.Pod)
 	} else {
-		st.UnavailablePods = without(st.UnavailablePods, g.Pod)
+		st.UnavailablePods = disruption.Without(st.UnavailablePods, g.Pod)
 	}
 	_, disrupted := st.DisruptedPods[g.Pod]
 	_, unavailable := st.UnavailablePods[g.Pod]
 	if !disrupted && !unavailable {
-		st.PodUIDs = without(st.PodUIDs, g.Pod)
-		st.Grants = without(st.Grants, g.Pod)
+		st.PodUIDs = disruption.Without(st.PodUIDs, g.Pod)
+		st.Grants = disruption.Without(st.Grants, g.Pod)
 	}
 }
 
@@ -210,7 +211,7 @@ func (p *Plan) forget() {
 	for name := range st.Grants {
 		_, disrupted := st.DisruptedPods[name]
 		if _, unavailable := st.UnavailablePods[name]; !disrupted && !unavailable {
-			st.Grants = without(st.Grants, name)
+			st.Grants = disruption.Without(st.Grants, name)
 		}
 	}
 }
@@ -218,19 +219,19 @@ func (p *Plan) forget() {
 // count computes the numbers.
 func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
 	spec, protected := &s.Budget.Spec, protectedTotal(s.Budget)
-	orphaned := protected == nil && !slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Replicas > 0 }) &&
+	orphaned := protected == nil && !slices.ContainsFunc(s.Workloads, func(w disruption.Workload) bool { return w.Replicas > 0 }) &&
 		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) == nil })
 	p.Status.TotalReplicas = total(protected, s.Workloads)
 	p.Status.DesiredAvailable, p.Err = desired(spec, p.Status.TotalReplicas, orphaned)
 	p.Status.CurrentAvailable = 0
 	idle := spec.TargetReference != nil && p.Status.TotalReplicas == 0 // as in OpenKruise, which counts no pods then
 	for _, pod := range pods {
-		if !idle && IsAvailable(pod) && !hasEntry(&p.Status, pod) {
+		if !idle && disruption.IsAvailable(pod) && !disruption.HasEntry(&p.Status, pod) {
 			p.Status.CurrentAvailable++
 		}
 	}
 	p.Status.CurrentAvailable = max(0, p.Status.CurrentAvailable-int32(len(p.unseen))) //nolint:gosec // no more than grants
-	p.Status.UnavailableAllowed = allowed(&p.Status)
+	p.Status.UnavailableAllowed = disruption.Allowed(&p.Status)
 }
 
 // protectedTotal is the user's number of replicas; nil for none.
@@ -246,16 +247,16 @@ func protectedTotal(b *v1beta1.PodUnavailableBudget) *int32 {
 }
 
 func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
-	exhausted := metav1.Condition{Type: ConditionExhausted, Status: metav1.ConditionFalse, Reason: ReasonSufficientPods}
+	exhausted := metav1.Condition{Type: disruption.ConditionExhausted, Status: metav1.ConditionFalse, Reason: disruption.ReasonSufficientPods}
 	switch {
 	case p.Err != nil:
-		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInvalidSpec, p.Err.Error()
+		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, disruption.ReasonInvalidSpec, p.Err.Error()
 	case p.Status.DesiredAvailable > 0 && p.Status.CurrentAvailable <= p.Status.DesiredAvailable:
-		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, ReasonInsufficientPods, p.unavailable(covered)
+		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, disruption.ReasonInsufficientPods, p.unavailable(covered)
 	}
 	p.set(s, exhausted)
 	p.setOrRemove(s, unknown(s, covered))
-	conflict := metav1.Condition{Type: ConditionConflict, Status: metav1.ConditionTrue, Reason: ReasonPodsCoveredTwice}
+	conflict := metav1.Condition{Type: disruption.ConditionConflict, Status: metav1.ConditionTrue, Reason: disruption.ReasonPodsCoveredTwice}
 	if s.Shared != "" {
 		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s also covers pod %s: a disruption counts against both budgets and either can refuse it", s.Shared, s.SharedPod)
 	}
@@ -270,15 +271,15 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	var all []string
 	missing := int(p.Status.TotalReplicas)
 	for _, pod := range covered {
-		if IsFinished(pod) {
+		if disruption.IsFinished(pod) {
 			continue
 		}
 		missing--
-		if why := unavailability(pod); why != "" && !hasEntry(&p.Status, pod) {
+		if why := disruption.Unavailability(pod); why != "" && !disruption.HasEntry(&p.Status, pod) {
 			all = append(all, pod.Name+" ("+why+")")
 		}
 	}
-	text := namesOf(all)
+	text := disruption.NamesOf(all)
 	if missing > 0 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s, %d of %d pods not created", text, missing, p.Status.TotalReplicas), ", ")
 	}
@@ -288,11 +289,11 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 // unknown returns the condition for a workload that cannot be read: its pods are not covered, or it is not known how many
 // pods it wants.
 func unknown(s *Snapshot, covered []*corev1.Pod) metav1.Condition {
-	c := metav1.Condition{Type: ConditionReplicasUnknown, Status: metav1.ConditionTrue}
+	c := metav1.Condition{Type: disruption.ConditionReplicasUnknown, Status: metav1.ConditionTrue}
 	for _, w := range s.Workloads {
 		switch {
 		case w.Unknown == "":
-		case len(covered) == 0 && (w.Unknown == ReasonForbidden || w.Unknown == ReasonNotServed):
+		case len(covered) == 0 && (w.Unknown == disruption.ReasonForbidden || w.Unknown == disruption.ReasonNotServed):
 			c.Reason = w.Unknown
 			c.Message = fmt.Sprintf("the budget has no effect: the pods of %s could not be listed (%s)", w.Name, w.Message)
 			return c
@@ -324,8 +325,8 @@ func (p *Plan) setOrRemove(s *Snapshot, c metav1.Condition) {
 func (p *Plan) tell(pods int) {
 	switch {
 	case p.Err != nil:
-		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventLimitFailed, Note: p.Err.Error()})
+		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: disruption.EventLimitFailed, Note: p.Err.Error()})
 	case pods == 0:
-		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeNormal, Reason: EventNoPods, Note: "the budget covers no pod yet"})
+		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeNormal, Reason: disruption.EventNoPods, Note: "the budget covers no pod yet"})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // Replacements are the server's answers about pods with a granted change since the change was granted. Kubelets report that
 // they know of a change before they end containers for it: until then these serve with the earlier images.
-type Replacements map[Grant]replacement
+type Replacements map[disruption.Grant]replacement
 
 type replacement struct {
 	// restarts are how often each container had restarted when the change was new: one that has restarted since runs its image.
@@ -40,7 +41,7 @@ type replacement struct {
 // older than its grant must not be among the looks: it may have fewer restarts.
 func (r Replacements) Next(status *v1beta1.PodUnavailableBudgetStatus, looks Looks, now time.Time) Replacements {
 	next := Replacements{}
-	for _, g := range Grants(status) {
+	for _, g := range disruption.Grants(status) {
 		known, had := r[g]
 		look, asked := looks[g.Pod]
 		switch {
@@ -56,12 +57,12 @@ func (r Replacements) Next(status *v1beta1.PodUnavailableBudgetStatus, looks Loo
 // after returns the replacement after the server has shown the pod, for the first time if it was not known. The former
 // containers of each generation of the pod have their own time to end.
 func (r replacement) after(pod *corev1.Pod, known bool, now time.Time) replacement {
-	if !known || isBehind(pod) { // a container that restarts now can restart as it was
+	if !known || disruption.IsBehind(pod) { // a container that restarts now can restart as it was
 		r = replacement{restarts: restartsOf(pod), grace: graceOf(pod)}
 	}
 	since := r.since
 	switch {
-	case isBehind(pod):
+	case disruption.IsBehind(pod):
 		return r
 	case !isReplacing(pod, r.restarts):
 		since = time.Time{}
@@ -72,20 +73,20 @@ func (r replacement) after(pod *corev1.Pod, known bool, now time.Time) replaceme
 }
 
 // has reports whether the server was asked about the pod since the change was granted.
-func (r Replacements) has(g Grant) bool {
+func (r Replacements) has(g disruption.Grant) bool {
 	_, ok := r[g]
 	return ok
 }
 
 // areFresh reports whether the server has shown a moment ago that the containers are to be replaced.
-func (r Replacements) areFresh(g Grant, now time.Time) bool {
+func (r Replacements) areFresh(g disruption.Grant, now time.Time) bool {
 	known := r[g]
 	return !known.since.IsZero() && now.Sub(known.asked) < askAgain
 }
 
 // left returns how much longer containers may be about to end. A node can report another name of an image: the wait is no
 // longer than containers can take.
-func (r Replacements) left(g Grant, now time.Time) time.Duration {
+func (r Replacements) left(g disruption.Grant, now time.Time) time.Duration {
 	known := r[g]
 	if known.since.IsZero() {
 		return 0
@@ -112,7 +113,7 @@ func restartsOf(pod *corev1.Pod) map[string]int32 {
 // isReplacing reports whether the pod serves and one of its containers, which had restarted so often before, does not run its
 // image.
 func isReplacing(pod *corev1.Pod, before map[string]int32) bool {
-	if statusOf(pod, corev1.PodReady) != corev1.ConditionTrue {
+	if disruption.StatusOf(pod, corev1.PodReady) != corev1.ConditionTrue {
 		return false
 	}
 	statuses := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)

@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // Kubelets say that they know of a change before they end the container: until then it serves, and is about to stop.
@@ -46,7 +47,7 @@ func TestAChangeCountsUntilItsContainersHaveEnded(t *testing.T) {
 			}
 			s.Replacements = before.Next(&b.Status, s.Looks, now.Add(-tc.since)).Next(&b.Status, s.Looks, now)
 			p := compute(t, s)
-			assert.Equal(t, tc.kept, len(Grants(&p.Status)) > 0)
+			assert.Equal(t, tc.kept, len(disruption.Grants(&p.Status)) > 0)
 			assert.Equal(t, tc.kept, p.RequeueAfter > 0 && p.RequeueAfter <= askAgain)
 		})
 	}
@@ -76,7 +77,7 @@ func TestARestartEndsItsOwnChangeOnly(t *testing.T) {
 		return r.Next(&b.Status, Looks{pod.Name: NewLook(pod, pod.UID, pod)}, now)
 	}
 	left := func(r Replacements, b *v1beta1.PodUnavailableBudget) time.Duration {
-		return r.left(Grants(&b.Status)[0], now)
+		return r.left(disruption.Grants(&b.Status)[0], now)
 	}
 
 	first := asked(b, pod(0, 0))
@@ -87,7 +88,7 @@ func TestARestartEndsItsOwnChangeOnly(t *testing.T) {
 	assert.Zero(t, left(next(behind, b, pod(2, 0)), b))
 
 	again := b.DeepCopy()
-	again.Status = *record(&b.Status, pod(1, 0), upd, now)
+	again.Status = *disruption.Record(&b.Status, pod(1, 0), upd, now)
 	second := next(next(first, b, pod(1, 0)), again, pod(1, 0))
 	assert.Positive(t, left(next(second, again, pod(1, 0)), again), "it has restarted for the change before")
 	assert.Zero(t, left(next(second, again, pod(2, 0)), again))
@@ -111,7 +112,7 @@ func TestTheServerIsAskedAgainAfterAWhile(t *testing.T) {
 	s.Replacements = s.Replacements.Next(&b.Status, Looks{}, s.Now.Add(time.Second))
 	s.Now = s.Now.Add(askAgain)
 	assert.Equal(t, []string{"web-1"}, s.LookAt(cached))
-	assert.Positive(t, s.Replacements.left(Grants(&b.Status)[0], s.Now), "it is remembered until the server says otherwise")
+	assert.Positive(t, s.Replacements.left(disruption.Grants(&b.Status)[0], s.Now), "it is remembered until the server says otherwise")
 	assert.Empty(t, s.Replacements.Next(&b.Status, Looks{"web-1": NewLook(nil, looked.UID, looked)}, s.Now))
 }
 
@@ -124,7 +125,7 @@ func TestEachGenerationHasItsOwnTimeToEnd(t *testing.T) {
 	changed.Spec.Containers[0].Image = "app:2"
 	changed.Status.ContainerStatuses[0].Image = "app:stable"
 	b := budget(maxUnavailable("1"), granted(old, upd, time.Hour))
-	grant := Grants(&b.Status)[0]
+	grant := disruption.Grants(&b.Status)[0]
 	look := func(pod *corev1.Pod) Looks { return Looks{"web-1": NewLook(pod, pod.UID, pod)} }
 
 	leader := Replacements{}.Next(&b.Status, look(changed), now)

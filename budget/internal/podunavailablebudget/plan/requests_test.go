@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // request is a disruption on its way through the API server.
@@ -23,7 +24,7 @@ type request struct {
 
 // isFree reports whether the budget has no say in the request.
 func (w *world) isFree(r *request) bool {
-	return isExempt(r.pod) || !protects(w.budget(), r.op, true)
+	return disruption.IsExempt(r.pod) || !disruption.Protects(w.budget(), r.op, true)
 }
 
 // carryOut does what was granted.
@@ -44,7 +45,7 @@ func (w *world) carryOut(r *request) {
 		w.set(p, func(pod *corev1.Pod) { pod.Generation++ })
 		return
 	}
-	if statusOf(p.Pod, corev1.PodReady) == "True" && p.restarts.IsZero() {
+	if disruption.StatusOf(p.Pod, corev1.PodReady) == "True" && p.restarts.IsZero() {
 		p.known = w.now.Add(w.upTo(40))
 		p.restarts = p.known.Add(w.upTo(30))
 	}
@@ -64,12 +65,12 @@ func (w *world) ask(r *request) (done bool) {
 	r.pod = p.Pod // admission sees what the server has
 	key, recorded := string(r.op)+string(r.pod.UID)+r.version(), w.recorded[r.replica]
 	at, known := recorded[key]
-	v := Decide(w.versions[version], Request{
-		Pod: r.pod, Operation: r.op, ResizeApart: true, Recorded: known && w.now.Sub(at) < FreshFor, Now: w.now.Add(w.skews[r.replica]),
+	v := disruption.Decide(w.versions[version], disruption.Request{
+		Pod: r.pod, Operation: r.op, ResizeApart: true, Recorded: known && w.now.Sub(at) < disruption.FreshFor, Now: w.now.Add(w.skews[r.replica]),
 	})
 	switch {
 	case v.Refused != "":
-		w.wronged = w.wronged || !IsProtected(r.pod) || w.isFree(r) || v.Next != nil || v.Confirm
+		w.wronged = w.wronged || !disruption.IsProtected(r.pod) || w.isFree(r) || v.Next != nil || v.Confirm
 		return true
 	case v.Next == nil:
 		if w.isFree(r) && r.op != resize {
@@ -78,7 +79,7 @@ func (w *world) ask(r *request) (done bool) {
 			}
 			p.failed = true // nobody promises anything of it
 		}
-		if IsProtected(r.pod) && !w.isFree(r) && w.rand.IntN(2) == 0 { // others take their time to say yes
+		if disruption.IsProtected(r.pod) && !w.isFree(r) && w.rand.IntN(2) == 0 { // others take their time to say yes
 			r.granted, r.at = true, w.now.Add(w.upTo(slowest))
 			return false
 		}

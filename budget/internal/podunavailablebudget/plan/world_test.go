@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
+	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 const (
@@ -47,7 +48,7 @@ type world struct {
 	events   []podEvent             // of the pods that the controller has not seen yet
 	view     map[string]*corev1.Pod // what the controller has seen of the pods
 	looks    Looks
-	sights   Sights
+	sights   disruption.Sights
 	replaced Replacements
 	skew     time.Duration // of the controller's clock
 	calm     bool          // no more requests, failures and faults
@@ -75,7 +76,7 @@ func newWorld(seed uint64, b *v1beta1.PodUnavailableBudget, replicas int) *world
 		rand: r, now: now, replicas: replicas, reuse: r.IntN(2) == 0, pods: map[string]*simPod{}, view: map[string]*corev1.Pod{},
 		webhooks: []int{0, 0}, skews: []time.Duration{0, time.Duration(r.IntN(120)-60) * time.Second},
 		recorded: []map[string]time.Time{{}, {}},
-		skew:     time.Duration(r.IntN(120)-60) * time.Second, sights: Sights{},
+		skew:     time.Duration(r.IntN(120)-60) * time.Second, sights: disruption.Sights{},
 	}
 	b.Status = v1beta1.PodUnavailableBudgetStatus{}
 	if r.IntN(3) == 0 {
@@ -151,7 +152,7 @@ func (w *world) nodes() {
 		case !p.known.IsZero() && !w.now.Before(p.known):
 			p.known = time.Time{}
 			w.set(p, knows)
-		case p.DeletionTimestamp == nil && p.restarts.IsZero() && statusOf(p.Pod, corev1.PodReady) != "True" && !w.now.Before(p.next):
+		case p.DeletionTimestamp == nil && p.restarts.IsZero() && disruption.StatusOf(p.Pod, corev1.PodReady) != "True" && !w.now.Before(p.next):
 			p.failed = false
 			w.set(p, gen.Ready(gen.Epoch()), knows, w.reports)
 		}
@@ -182,7 +183,7 @@ func (w *world) count() {
 	}
 	w.looks = w.looks.StillNeeded(func(name string) *corev1.Pod { return w.view[name] })
 	known := map[string]*corev1.Pod{}
-	for _, g := range Grants(&b.Status) {
+	for _, g := range disruption.Grants(&b.Status) {
 		if pod := w.looks.Newest(g.Pod, w.view[g.Pod]); pod != nil {
 			known[g.Pod] = pod
 		}
@@ -266,9 +267,9 @@ func (w *world) mishap() {
 	case 2, 3: // a user exempts a pod, or no more
 		names := sortedNames(w.pods)
 		p := w.pods[names[w.rand.IntN(len(names))]]
-		w.set(p, gen.Annotation(v1beta1.NoProtectAnnotation, strconv.FormatBool(!isExempt(p.Pod))))
+		w.set(p, gen.Annotation(v1beta1.NoProtectAnnotation, strconv.FormatBool(!disruption.IsExempt(p.Pod))))
 	case 0: // a new leader
-		w.sights, w.looks, w.replaced = Sights{}, Looks{}, nil
+		w.sights, w.looks, w.replaced = disruption.Sights{}, Looks{}, nil
 		w.see(true)
 	case 1: // a pod fails
 		names := sortedNames(w.pods)

@@ -1,4 +1,4 @@
-package plan
+package disruption
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ type Verdict struct {
 func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	s := &b.Status
 	switch {
-	case !IsProtected(req.Pod), isExempt(req.Pod), isIgnored(b, req.Pod), !protects(b, req.Operation, req.ResizeApart):
+	case !IsProtected(req.Pod), IsExempt(req.Pod), isIgnored(b, req.Pod), !Protects(b, req.Operation, req.ResizeApart):
 		return Verdict{}
 	case s.ObservedGeneration != b.Generation:
 		return Verdict{Refused: refusal(b, req, "its status is being updated for the new spec; retry")}
@@ -62,7 +62,7 @@ func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	case req.Recorded:
 		return Verdict{}
 	case passes(s, req.Pod):
-		return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
+		return Verdict{Next: Record(s, req.Pod, req.Operation, req.Now)}
 	case isClosed(s, req.Pod):
 		return Verdict{Refused: refusal(b, req, "earlier allowed disruptions of this pod have not happened; retry when the last one has expired")}
 	case s.CurrentAvailable <= s.DesiredAvailable:
@@ -70,13 +70,13 @@ func Decide(b *v1beta1.PodUnavailableBudget, req Request) Verdict {
 	case isTaken(s, req.Pod):
 		return Verdict{Refused: refusal(b, req, "an allowed disruption of another pod of this name is still pending; retry")}
 	case isFull(s):
-		return Verdict{Refused: refusal(b, req, fmt.Sprintf("%d allowed disruptions are still pending; retry", maxGrants))}
+		return Verdict{Refused: refusal(b, req, fmt.Sprintf("%d allowed disruptions are still pending; retry", MaxGrants))}
 	}
-	return Verdict{Next: record(s, req.Pod, req.Operation, req.Now)}
+	return Verdict{Next: Record(s, req.Pod, req.Operation, req.Now)}
 }
 
 func isFull(s *v1beta1.PodUnavailableBudgetStatus) bool {
-	return len(s.DisruptedPods)+len(s.UnavailablePods) >= maxGrants
+	return len(s.DisruptedPods)+len(s.UnavailablePods) >= MaxGrants
 }
 
 // isIgnored reports whether the budget's ignoredPodSelector matches the pod. One that cannot be read, or is empty,
@@ -130,7 +130,7 @@ func inTheWay(b *v1beta1.PodUnavailableBudget, now time.Time) string {
 			all = append(all, name+" (update allowed "+ago(at, now)+left(at, UnavailableLife, "at least", now)+")")
 		}
 	}
-	text := namesOf(all)
+	text := NamesOf(all)
 	if c := meta.FindStatusCondition(s.Conditions, ConditionExhausted); c != nil && c.Status == metav1.ConditionTrue {
 		text = strings.Trim(text+", "+c.Message, ", ")
 	}
@@ -153,8 +153,8 @@ func left(at metav1.Time, life time.Duration, bound string, now time.Time) strin
 	return fmt.Sprintf("; counted for %s %s more", bound, more)
 }
 
-// namesOf joins the first few texts.
-func namesOf(all []string) string {
+// NamesOf joins the first few texts.
+func NamesOf(all []string) string {
 	if len(all) <= maxNamed {
 		return strings.Join(all, ", ")
 	}

@@ -1,4 +1,4 @@
-package plan
+package disruption
 
 // Types of conditions of a budget.
 const (

@@ -1,4 +1,4 @@
-package plan
+package disruption
 
 import (
 	"slices"
@@ -29,15 +29,15 @@ func IsFinished(pod *corev1.Pod) bool {
 // always granted.
 func IsProtected(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
-		statusOf(pod, corev1.PodReady) == corev1.ConditionTrue && !HasUnavailableLabel(pod)
+		StatusOf(pod, corev1.PodReady) == corev1.ConditionTrue && !HasUnavailableLabel(pod)
 }
 
 // IsAvailable reports whether the pod counts as available. It is narrower than IsProtected: a pod that is about to leave
 // service counts no more, and is still asked about.
-func IsAvailable(pod *corev1.Pod) bool { return unavailability(pod) == "" }
+func IsAvailable(pod *corev1.Pod) bool { return Unavailability(pod) == "" }
 
-// unavailability returns in words why the pod does not count as available, empty if it does.
-func unavailability(pod *corev1.Pod) string {
+// Unavailability returns in words why the pod does not count as available, empty if it does.
+func Unavailability(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return "terminating"
@@ -45,30 +45,30 @@ func unavailability(pod *corev1.Pod) string {
 		return "labelled as unavailable"
 	case pod.Status.Phase != corev1.PodRunning:
 		return strings.ToLower(string(pod.Status.Phase))
-	case statusOf(pod, corev1.PodReady) != corev1.ConditionTrue:
+	case StatusOf(pod, corev1.PodReady) != corev1.ConditionTrue:
 		return "not ready"
 	case isHeld(pod):
 		return "leaving service"
-	case isBehind(pod):
+	case IsBehind(pod):
 		return "updated, waiting for the kubelet"
 	}
 	return ""
 }
 
-// isSettled reports whether the kubelet has seen the pod as it is.
-func isSettled(pod *corev1.Pod) bool {
-	return !isBehind(pod) && (statusOf(pod, corev1.PodReady) != corev1.ConditionTrue || !isHeld(pod))
+// IsSettled reports whether the kubelet has seen the pod as it is.
+func IsSettled(pod *corev1.Pod) bool {
+	return !IsBehind(pod) && (StatusOf(pod, corev1.PodReady) != corev1.ConditionTrue || !isHeld(pod))
 }
 
-// isBehind reports whether the kubelet has not seen the newest spec. Kubelets before 1.34 do not report it.
-func isBehind(pod *corev1.Pod) bool {
+// IsBehind reports whether the kubelet has not seen the newest spec. Kubelets before 1.34 do not report it.
+func IsBehind(pod *corev1.Pod) bool {
 	return pod.Status.ObservedGeneration != 0 && pod.Status.ObservedGeneration < pod.Generation
 }
 
 // isHeld reports whether an operator has taken the pod out of service.
 func isHeld(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(GuardedConditions(), func(t corev1.PodConditionType) bool {
-		return hasReadinessGate(pod, t) && statusOf(pod, t) == corev1.ConditionFalse
+		return hasReadinessGate(pod, t) && StatusOf(pod, t) == corev1.ConditionFalse
 	})
 }
 
@@ -76,7 +76,8 @@ func hasReadinessGate(pod *corev1.Pod, condition corev1.PodConditionType) bool {
 	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == condition })
 }
 
-func statusOf(pod *corev1.Pod, condition corev1.PodConditionType) corev1.ConditionStatus {
+// StatusOf is the status of the condition; empty if the pod has none.
+func StatusOf(pod *corev1.Pod, condition corev1.PodConditionType) corev1.ConditionStatus {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == condition {
 			return pod.Status.Conditions[i].Status
@@ -114,8 +115,8 @@ func isMarked(pod *corev1.Pod) bool {
 	return marked || legacy
 }
 
-// isExempt reports whether the user wants the pod never to be refused.
-func isExempt(pod *corev1.Pod) bool {
+// IsExempt reports whether the user wants the pod never to be refused.
+func IsExempt(pod *corev1.Pod) bool {
 	exempt, err := strconv.ParseBool(pod.Annotations[v1beta1.NoProtectAnnotation])
 	return err == nil && exempt
 }

@@ -1,4 +1,4 @@
-package plan
+package disruption
 
 import (
 	"maps"
@@ -18,8 +18,8 @@ const (
 	Life = 34*time.Second + FreshFor
 	// UnavailableLife is how long a granted change counts at least.
 	UnavailableLife = 10 * time.Second
-	// maxGrants is how many grants a budget can have that are not seen to be carried out yet.
-	maxGrants = 2000
+	// MaxGrants is how many grants a budget can have that are not seen to be carried out yet.
+	MaxGrants = 2000
 )
 
 // Grant is an entry of the ledger.
@@ -56,20 +56,21 @@ func (g Grant) isSeen(pod *corev1.Pod) bool {
 
 // Sights are the moments at which the process that counts has seen entries. Entries expire by that process's clock alone:
 // the clocks of other machines may be wrong.
-type Sights map[entry]sight
+type Sights map[Entry]sight
 
-// entry is a place in the ledger, however often it is renewed.
-type entry struct {
+// Entry is a place in the ledger, however often it is renewed.
+type Entry struct {
 	pod      string
 	uid      types.UID
 	disrupts bool
 }
 
-func (g Grant) entry() entry { return entry{g.Pod, g.UID, g.Disrupts} }
+// Entry is the place of the grant.
+func (g Grant) Entry() Entry { return Entry{g.Pod, g.UID, g.Disrupts} }
 
 // sight is when an entry was first seen, and when as it is.
 type sight struct {
-	first, last time.Time
+	First, Last time.Time
 	as          Grant
 }
 
@@ -78,47 +79,47 @@ type sight struct {
 func (s Sights) Next(status *v1beta1.PodUnavailableBudgetStatus, now time.Time) Sights {
 	next := Sights{}
 	for _, g := range Grants(status) {
-		seen, ok := s[g.entry()]
+		seen, ok := s[g.Entry()]
 		if !ok {
-			seen.first = now
+			seen.First = now
 		}
 		if seen.as != g {
-			seen.last, seen.as = now, g
+			seen.Last, seen.as = now, g
 		}
-		next[g.entry()] = seen
+		next[g.Entry()] = seen
 	}
 	return next
 }
 
-// left returns how much longer the grant counts by its age: nothing if it ends when the pod has settled.
-func (s Sights) left(g Grant, pod *corev1.Pod, now time.Time) time.Duration {
+// Left returns how much longer the grant counts by its age: nothing if it ends when the pod has settled.
+func (s Sights) Left(g Grant, pod *corev1.Pod, now time.Time) time.Duration {
 	life := Life
 	if !g.Disrupts && g.isSeen(pod) {
 		life = UnavailableLife
 	}
-	return s[g.entry()].last.Add(life).Sub(now)
+	return s[g.Entry()].Last.Add(life).Sub(now)
 }
 
-// areWorn reports whether the entry was renewed until the first request for it could have no effect any more.
-func (s Sights) areWorn(g Grant, now time.Time) bool {
-	seen := s[g.entry()]
-	return seen.last.After(seen.first) && now.Sub(seen.first) >= Life
+// AreWorn reports whether the entry was renewed until the first request for it could have no effect any more.
+func (s Sights) AreWorn(g Grant, now time.Time) bool {
+	seen := s[g.Entry()]
+	return seen.Last.After(seen.First) && now.Sub(seen.First) >= Life
 }
 
 // passes reports whether the pod may be disrupted because a disruption of it has passed the budget. An entry of another
 // manager, OpenKruise or an earlier release, need not have passed it: it counts as passed while the floor holds.
 func passes(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	_, passed := s.Grants[pod.Name]
-	return hasEntry(s, pod) && !isClosed(s, pod) && (passed || s.CurrentAvailable >= s.DesiredAvailable)
+	return HasEntry(s, pod) && !isClosed(s, pod) && (passed || s.CurrentAvailable >= s.DesiredAvailable)
 }
 
 // isClosed reports whether the pod's entry was renewed for long enough.
 func isClosed(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
-	return hasEntry(s, pod) && s.Grants[pod.Name].Closed
+	return HasEntry(s, pod) && s.Grants[pod.Name].Closed
 }
 
-// hasEntry reports whether this very pod is in the ledger, so that it is charged.
-func hasEntry(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
+// HasEntry reports whether this very pod is in the ledger, so that it is charged.
+func HasEntry(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	_, disrupted := s.DisruptedPods[pod.Name]
 	_, unavailable := s.UnavailablePods[pod.Name]
 	uid := s.PodUIDs[pod.Name]
@@ -131,23 +132,23 @@ func isTaken(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod) bool {
 	return ok && uid != pod.UID
 }
 
-// record returns the status with an entry for the pod after its disruption has passed the budget. The pod is charged unless
+// Record returns the status with an entry for the pod after its disruption has passed the budget. The pod is charged unless
 // it has an entry already. No other pod may have one under its name.
-func record(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod, op v1beta1.PubOperation, now time.Time) *v1beta1.PodUnavailableBudgetStatus {
+func Record(s *v1beta1.PodUnavailableBudgetStatus, pod *corev1.Pod, op v1beta1.PubOperation, now time.Time) *v1beta1.PodUnavailableBudgetStatus {
 	next := *s
-	if !hasEntry(s, pod) {
+	if !HasEntry(s, pod) {
 		next.CurrentAvailable = max(0, s.CurrentAvailable-1)
-		next.UnavailableAllowed = allowed(&next)
+		next.UnavailableAllowed = Allowed(&next)
 	}
 	grant := s.Grants[pod.Name]
 	if op == v1beta1.DeleteOperation || op == v1beta1.EvictOperation {
-		next.DisruptedPods = with(next.DisruptedPods, pod.Name, renewed(s.DisruptedPods[pod.Name], now))
+		next.DisruptedPods = With(next.DisruptedPods, pod.Name, renewed(s.DisruptedPods[pod.Name], now))
 	} else {
-		next.UnavailablePods = with(next.UnavailablePods, pod.Name, renewed(s.UnavailablePods[pod.Name], now))
+		next.UnavailablePods = With(next.UnavailablePods, pod.Name, renewed(s.UnavailablePods[pod.Name], now))
 		grant.ResourceVersion = newest(grant.ResourceVersion, pod.ResourceVersion)
 	}
-	next.PodUIDs = with(s.PodUIDs, pod.Name, pod.UID)
-	next.Grants = with(s.Grants, pod.Name, grant)
+	next.PodUIDs = With(s.PodUIDs, pod.Name, pod.UID)
+	next.Grants = With(s.Grants, pod.Name, grant)
 	return &next
 }
 
@@ -168,9 +169,9 @@ func newest(a, b string) string {
 	return b
 }
 
-// allowed is how many disruptions are shown as allowed: surplus pods do not raise it above the number that the budget
+// Allowed is how many disruptions are shown as allowed: surplus pods do not raise it above the number that the budget
 // allows. A minimum above the replicas allows surplus pods alone.
-func allowed(s *v1beta1.PodUnavailableBudgetStatus) int32 {
+func Allowed(s *v1beta1.PodUnavailableBudgetStatus) int32 {
 	surplus := s.CurrentAvailable - s.DesiredAvailable
 	if s.TotalReplicas >= s.DesiredAvailable {
 		surplus = min(surplus, s.TotalReplicas-s.DesiredAvailable)
@@ -178,7 +179,8 @@ func allowed(s *v1beta1.PodUnavailableBudgetStatus) int32 {
 	return max(0, surplus)
 }
 
-func with[V any](m map[string]V, key string, value V) map[string]V {
+// With is the map with the value under the key. The map stays as it is.
+func With[V any](m map[string]V, key string, value V) map[string]V {
 	c := maps.Clone(m)
 	if c == nil {
 		c = map[string]V{}
@@ -187,7 +189,8 @@ func with[V any](m map[string]V, key string, value V) map[string]V {
 	return c
 }
 
-func without[V any](m map[string]V, key string) map[string]V {
+// Without is the map without the key. The map stays as it is.
+func Without[V any](m map[string]V, key string) map[string]V {
 	if _, ok := m[key]; !ok {
 		return m
 	}

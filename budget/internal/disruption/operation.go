@@ -1,4 +1,4 @@
-package plan
+package disruption
 
 import (
 	"slices"
@@ -51,7 +51,7 @@ func OfResize(before, after *corev1.Pod) v1beta1.PubOperation {
 // nothing.
 func OfStatus(before, after *corev1.Pod) v1beta1.PubOperation {
 	for _, condition := range GuardedConditions() {
-		if hasReadinessGate(before, condition) && statusOf(before, condition) == corev1.ConditionTrue && statusOf(after, condition) == corev1.ConditionFalse {
+		if hasReadinessGate(before, condition) && StatusOf(before, condition) == corev1.ConditionTrue && StatusOf(after, condition) == corev1.ConditionFalse {
 			return v1beta1.UpdateOperation
 		}
 	}
@@ -99,8 +99,8 @@ func restartsFor(c *corev1.Container, resource corev1.ResourceName) bool {
 	})
 }
 
-// protects reports whether the budget may refuse the operation. Without resizeApart a resize is an update.
-func protects(b *v1beta1.PodUnavailableBudget, op v1beta1.PubOperation, resizeApart bool) bool {
+// Protects reports whether the budget may refuse the operation. Without resizeApart a resize is an update.
+func Protects(b *v1beta1.PodUnavailableBudget, op v1beta1.PubOperation, resizeApart bool) bool {
 	operations := b.Spec.ProtectOperations
 	if len(operations) == 0 {
 		// Admission refuses a value that cannot be read. Here it has no effect.
