@@ -3,14 +3,14 @@ package setup
 import (
 	"strings"
 
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 // versioned is a list of kinds of workloads, in small letters.
 type versioned struct {
 	names []string
-	kinds plan.Versioned
+	kinds subsets.Versioned
 }
 
 // String implements pflag.Value.

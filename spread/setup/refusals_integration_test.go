@@ -22,7 +22,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // Whatever the server answers to writes of any kind, it hears little of the controllers, however much happens to the
@@ -93,7 +93,7 @@ func givenRefused(t *testing.T, c client.Client, err *apierrors.StatusError) *re
 	late := r.givenSpread(t, c, "late")
 	closed := []v1beta1.SubsetStatus{{Name: "a", Replicas: 1, Conditions: []metav1.Condition{{
 		Type: v1beta1.SubsetSchedulable, Status: metav1.ConditionFalse, Reason: v1beta1.ReasonPodUnschedulable, LastTransitionTime: since,
-	}}}, {Name: "b", MissingReplicas: plan.Unlimited}}
+	}}}, {Name: "b", MissingReplicas: subsets.Unlimited}}
 	late.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: closed}
 	require.NoError(t, c.Status().Update(t.Context(), late))
 	touch(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}, `{"metadata":{"labels":{"`+v1beta1.NamespaceLabel+`":null}}}`)

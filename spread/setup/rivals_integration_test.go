@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/await"
+
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // A Deployment and its ReplicaSet may be spread by two. The pods belong to the older one; the other says so, does nothing,
@@ -33,12 +34,12 @@ func TestOfTwoSpreadsTheOlderHasThePods(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), one))
 	require.NoError(t, c.Create(t.Context(), two))
 	older, younger := one, two // within a second their UIDs decide
-	if plan.Precedes(two, one) {
+	if subsets.Precedes(two, one) {
 		older, younger = two, one
 	}
 	pods := func(check require.TestingT, of string) (n int) {
 		for _, pod := range podsOf(t, c, namespace) {
-			match, _ := plan.MatchOf(&pod)
+			match, _ := subsets.MatchOf(&pod)
 			assert.Equal(check, of, match.Name)
 			n++
 		}
@@ -46,7 +47,7 @@ func TestOfTwoSpreadsTheOlderHasThePods(t *testing.T) {
 	}
 	await.Until(t, func(check *assert.CollectT) { // caches may lack one of them
 		require.NoError(check, c.Create(t.Context(), podOf(owner)))
-		match, _ := plan.MatchOf(&podsOf(t, c, namespace)[0])
+		match, _ := subsets.MatchOf(&podsOf(t, c, namespace)[0])
 		assert.Equal(check, older.Name, match.Name)
 	})
 	await.Until(t, func(check *assert.CollectT) {

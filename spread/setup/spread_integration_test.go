@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 func inZone(zone string) *corev1.NodeSelectorTerm {
@@ -74,7 +74,7 @@ func podOf(owner *appsv1.ReplicaSet) *corev1.Pod {
 }
 
 func subsetOf(pod *corev1.Pod) string {
-	m, _ := plan.MatchOf(pod)
+	m, _ := subsets.MatchOf(pod)
 	return m.Subset
 }
 

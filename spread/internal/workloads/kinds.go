@@ -18,7 +18,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 const (
@@ -61,11 +61,11 @@ func HasCosts(kind schema.GroupKind) bool {
 
 // ParseVersioned reads the names of kinds of which each revision has places of its own. A Deployment's pods belong to
 // ReplicaSets: one name means both.
-func ParseVersioned(names []string) (plan.Versioned, error) {
-	known := map[string]plan.Versioned{
+func ParseVersioned(names []string) (subsets.Versioned, error) {
+	known := map[string]subsets.Versioned{
 		"deployment": {Deployment, ReplicaSet}, "replicaset": {Deployment, ReplicaSet}, "cloneset": {CloneSet}, "": nil,
 	}
-	var all plan.Versioned
+	var all subsets.Versioned
 	for _, name := range names {
 		kinds, ok := known[strings.ToLower(strings.TrimSpace(name))]
 		if !ok {

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // rememberedSpecs is how many objects are remembered.
@@ -188,25 +188,25 @@ func selectorOf(scale targets.Replicas, err error) (selector labels.Selector, pu
 }
 
 // Ordinals returns how a StatefulSet numbers its pods.
-func (r *Reader) Ordinals(ctx context.Context, workload *metav1.PartialObjectMetadata) (plan.Ordinals, error) {
+func (r *Reader) Ordinals(ctx context.Context, workload *metav1.PartialObjectMetadata) (subsets.Ordinals, error) {
 	object, err := r.spec(ctx, workload)
 	if err != nil {
-		return plan.Ordinals{}, err
+		return subsets.Ordinals{}, err
 	}
 	return ordinalsOf(object), nil
 }
 
-func ordinalsOf(object map[string]any) plan.Ordinals {
+func ordinalsOf(object map[string]any) subsets.Ordinals {
 	start, _, _ := unstructured.NestedInt64(object, "spec", "ordinals", "start")
 	list, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "reserveOrdinals")
-	o := plan.Ordinals{Start: int(start)}
+	o := subsets.Ordinals{Start: int(start)}
 	reserved, _ := list.([]any)
 	for _, entry := range reserved {
 		first, last, _ := strings.Cut(fmt.Sprint(entry), "-")
 		from, err := strconv.Atoi(first)
 		to, err2 := strconv.Atoi(cmp.Or(last, first))
 		if err == nil && err2 == nil {
-			o.Reserved = append(o.Reserved, plan.Range{First: from, Last: to})
+			o.Reserved = append(o.Reserved, subsets.Range{First: from, Last: to})
 		}
 	}
 	return o

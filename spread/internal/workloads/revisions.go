@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // revisionAnnotation is on a Deployment and on its newest ReplicaSet.
@@ -26,7 +26,7 @@ type update struct {
 // Latest returns the revision of new pods; empty while it is not known, as between an edit of a Deployment and its new
 // ReplicaSet, or before the controller of a CloneSet has seen the edit.
 func (r *Reader) Latest(
-	ctx context.Context, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata, versioned plan.Versioned,
+	ctx context.Context, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata, versioned subsets.Versioned,
 ) (string, error) {
 	if workload.GroupVersionKind().GroupKind() == CloneSet && versioned.Of(CloneSet) {
 		return r.updateRevision(ctx, workload)
@@ -39,27 +39,27 @@ func (r *Reader) Latest(
 func Versions(workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata) []string {
 	switch workload.GroupVersionKind().GroupKind() {
 	case ReplicaSet:
-		return []string{plan.RevisionOf(workload.Labels)}
+		return []string{subsets.RevisionOf(workload.Labels)}
 	case Deployment:
 		versions := []string{} // none: its first ReplicaSet is to come
 		for _, child := range children {
-			versions = append(versions, plan.RevisionOf(child.Labels))
+			versions = append(versions, subsets.RevisionOf(child.Labels))
 		}
 		return versions
 	}
 	return nil
 }
 
-func latest(workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata, versioned plan.Versioned) string {
+func latest(workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata, versioned subsets.Versioned) string {
 	switch kind := workload.GroupVersionKind().GroupKind(); {
 	case kind != Deployment && kind != ReplicaSet || !versioned.Of(kind):
 		return v1beta1.VersionIgnored
 	case kind == ReplicaSet:
-		return plan.RevisionOf(workload.Labels)
+		return subsets.RevisionOf(workload.Labels)
 	}
 	for _, o := range children {
 		if o.DeletionTimestamp == nil && o.Annotations[revisionAnnotation] == workload.Annotations[revisionAnnotation] {
-			return plan.RevisionOf(o.Labels)
+			return subsets.RevisionOf(o.Labels)
 		}
 	}
 	return ""

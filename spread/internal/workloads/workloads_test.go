@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 func TestPathsAreSummed(t *testing.T) {
@@ -131,8 +131,8 @@ func TestOrdinalsAreRead(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{
 		"ordinals": map[string]any{"start": int64(3)}, "reserveOrdinals": []any{int64(4), "7-9", "x"},
 	}}
-	assert.Equal(t, plan.Ordinals{Start: 3, Reserved: []plan.Range{{First: 4, Last: 4}, {First: 7, Last: 9}}}, ordinalsOf(object))
-	assert.Equal(t, plan.Ordinals{}, ordinalsOf(map[string]any{}))
+	assert.Equal(t, subsets.Ordinals{Start: 3, Reserved: []subsets.Range{{First: 4, Last: 4}, {First: 7, Last: 9}}}, ordinalsOf(object))
+	assert.Equal(t, subsets.Ordinals{}, ordinalsOf(map[string]any{}))
 }
 
 func TestVersionedKinds(t *testing.T) {
@@ -196,7 +196,7 @@ func TestTheLatestRevisionOfACloneSet(t *testing.T) {
 	r := &Reader{live: s, updates: lru.New(1)}
 	set := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid", Generation: 2}}
 	set.SetGroupVersionKind(CloneSet.WithVersion("v1beta1"))
-	latest := func(v plan.Versioned) string {
+	latest := func(v subsets.Versioned) string {
 		got, err := r.Latest(t.Context(), set, nil, v)
 		require.NoError(t, err)
 		return got

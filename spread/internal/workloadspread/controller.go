@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
@@ -24,7 +25,7 @@ import (
 type reconciler struct {
 	*base.Controller
 	workloads *workloads.Reader
-	versioned plan.Versioned
+	versioned subsets.Versioned
 	pause     time.Duration
 	// isComplete reports whether the cache has the pods of a namespace.
 	isComplete func(namespace string) bool

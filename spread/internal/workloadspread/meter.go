@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/admission"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
@@ -75,7 +76,7 @@ func (m *meter) show(spread types.NamespacedName, n plan.Numbers) {
 		if closed.Set(0); s.Closed {
 			closed.Set(1)
 		}
-		if s.Limit == plan.Unlimited {
+		if s.Limit == subsets.Unlimited {
 			subsetLimit.DeleteLabelValues(labels...)
 		} else {
 			subsetLimit.WithLabelValues(labels...).Set(float64(s.Limit))

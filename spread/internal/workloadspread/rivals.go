@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
@@ -24,7 +25,7 @@ type rival struct {
 // has reports whether a pod of the workload belongs to the rival.
 func (r rival) has(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	return plan.Selects(r.spread, pod.Labels) && (r.within == nil || ref != nil && r.within[ref.UID])
+	return subsets.Selects(r.spread, pod.Labels) && (r.within == nil || ref != nil && r.within[ref.UID])
 }
 
 // leaveToRivals drops the pods that belong to older spreads. They target the workload, too, or one of its owners, or an
@@ -64,7 +65,7 @@ func (r *reconciler) rivals(
 			return fmt.Errorf("read the workload spreads of %s: %w", key, err)
 		}
 		for _, other := range others {
-			if other.UID != spread.UID && other.DeletionTimestamp == nil && plan.Precedes(other, spread) {
+			if other.UID != spread.UID && other.DeletionTimestamp == nil && subsets.Precedes(other, spread) {
 				found = append(found, rival{other, within})
 			}
 		}
@@ -81,7 +82,7 @@ func (r *reconciler) rivals(
 		}
 	}
 	slices.SortFunc(found, func(a, b rival) int {
-		if plan.Precedes(a.spread, b.spread) {
+		if subsets.Precedes(a.spread, b.spread) {
 			return -1
 		}
 		return 1

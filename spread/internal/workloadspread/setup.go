@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 // ControllerName is the name of the controller in logs, metrics and its user agent.
@@ -37,7 +37,7 @@ type Options struct {
 	// Workloads reads the targets.
 	Workloads *workloads.Reader
 	// Versioned are the kinds of workloads with separate places for each revision.
-	Versioned plan.Versioned
+	Versioned subsets.Versioned
 	// Pause is how long a subset gets no new pods after pods were unschedulable there.
 	Pause time.Duration
 	// IsComplete reports whether the cache has the pods of a namespace.

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/later"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
@@ -83,12 +84,12 @@ func (r *reconciler) readTarget(
 	if s.Target.Latest, err = r.workloads.Latest(ctx, workload, children, r.versioned); err != nil {
 		return hidden("read the revision of the target", err)
 	}
-	if plan.HasLabels(s.Spread) {
+	if subsets.HasLabels(s.Spread) {
 		if s.Target.Selector, err = r.workloads.SelectorKeys(ctx, workload); err != nil {
 			return hidden("read the selector of the target", err)
 		}
 	}
-	if plan.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
+	if subsets.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
 		s.Target.Replicas, err = r.workloads.Replicas(ctx, s.Spread, workload)
 		if err = hidden("read the replicas of the target", err); workloads.IsHopeless(err) {
 			s.Target.Replicas, s.Target.Unknown, err = nil, err, nil
@@ -244,8 +245,8 @@ func (r *reconciler) nodes(ctx context.Context, spread *v1beta1.WorkloadSpread, 
 	nodes := map[string]*corev1.Node{}
 	for _, pod := range pods {
 		name := pod.Spec.NodeName
-		match, ok := plan.MatchOf(pod)
-		if name == "" || nodes[name] != nil || ok && match.Name == spread.Name || !plan.IsActive(pod) {
+		match, ok := subsets.MatchOf(pod)
+		if name == "" || nodes[name] != nil || ok && match.Name == spread.Name || !subsets.IsActive(pod) {
 			continue
 		}
 		node, err := fastclient.Get[corev1.Node](ctx, r.Reader, types.NamespacedName{Name: name})

@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
@@ -66,7 +67,7 @@ func newCrowd(t *testing.T, perSecond int) *crowd {
 	most := perSecond * int(runFor/time.Second) * 3 / 2
 	s.Spec.Subsets = []v1beta1.WorkloadSpreadSubset{{Name: "a", MaxReplicas: new(intstr.FromInt(most))}, {Name: "b"}}
 	c := &crowd{T: t, Rand: rand.New(rand.NewPCG(1, 0)), clock: clocktesting.NewFakeClock(gen.Epoch()), pods: map[string]*corev1.Pod{},
-		got: map[string]int{}, every: time.Second / time.Duration(perSecond), limits: plan.Limits(s, nil)}
+		got: map[string]int{}, every: time.Second / time.Duration(perSecond), limits: subsets.Limits(s, nil)}
 	c.next = c.clock.Now()
 	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(s).WithStatusSubresource(s).Build()
 	return c
@@ -115,7 +116,7 @@ func (c *crowd) admit() {
 	c.names++
 	pod := gen.Pod("p"+strconv.Itoa(c.names), gen.Created(c.clock.Now()))
 	s := c.stored()
-	books := plan.Open(s, c.limits)
+	books := subsets.Open(s, c.limits)
 	i := books.Ledger(v1beta1.VersionIgnored).Admit(pod.Name, metav1.NewTime(c.clock.Now()), func(string) bool { return false })
 	if books.Close() {
 		require.NoError(c, c.Status().Update(c.Context(), s))

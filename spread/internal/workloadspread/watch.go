@@ -29,8 +29,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 const (
@@ -59,8 +59,8 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		return fmt.Errorf("index workload spreads by target: %w", err)
 	}
 	err = indexer.IndexField(ctx, &corev1.Pod{}, spreadIndex, func(o client.Object) []string {
-		if pod, ok := o.(*corev1.Pod); ok && plan.NameOf(pod) != "" {
-			return []string{plan.NameOf(pod)}
+		if pod, ok := o.(*corev1.Pod); ok && subsets.NameOf(pod) != "" {
+			return []string{subsets.NameOf(pod)}
 		}
 		return nil
 	})
@@ -141,7 +141,7 @@ func (r *reconciler) podEvents() handler.EventHandler {
 			switch {
 			case !okBefore || !okAfter:
 				wake(q, e.ObjectNew, pause)
-			case plan.IsActive(before) != plan.IsActive(after):
+			case subsets.IsActive(before) != subsets.IsActive(after):
 				wake(q, after, 0)
 			case changed(before, after):
 				wake(q, before, pause)
@@ -164,7 +164,7 @@ func (r *reconciler) spreadsOf(o client.Object) (keys []types.NamespacedName) {
 	if !ok {
 		return nil
 	}
-	if name := plan.NameOf(pod); name != "" {
+	if name := subsets.NameOf(pod); name != "" {
 		keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: name})
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/ledger"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // lookups is how many pods are looked up at a time.
@@ -42,8 +42,8 @@ type statuses = ledger.Ledger[v1beta1.WorkloadSpread, *request, *v1beta1.Workloa
 type request struct {
 	replicas *int32
 	pod      string // to be looked up before, empty for none
-	enter    func(b *plan.Books, gone func(pod string) bool)
-	counted  func(version string) map[string]int32 // as plan.Books have it; nil of a deletion
+	enter    func(b *subsets.Books, gone func(pod string) bool)
+	counted  func(version string) map[string]int32 // as subsets.Books have it; nil of a deletion
 }
 
 // Enter enters a request and returns when it is written, or need not be. enter may be called several times; the last
@@ -83,7 +83,7 @@ func (k *Keeper) decide(group []*request) func(context.Context, *v1beta1.Workloa
 	return func(ctx context.Context, base *v1beta1.WorkloadSpread) (d ledger.Decision[*v1beta1.WorkloadSpread], err error) {
 		pods.begin(ctx, base, group)
 		after := base.DeepCopy()
-		books := plan.Open(after, plan.Limits(after, replicasOf(group)))
+		books := subsets.Open(after, subsets.Limits(after, replicasOf(group)))
 		books.Counted = countedBy(group)
 		for _, r := range group {
 			r.enter(books, func(pod string) bool { return pods.gone(ctx, pod) })

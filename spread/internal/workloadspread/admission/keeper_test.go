@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 var key = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -65,9 +65,9 @@ func (s *server) keeper(t *testing.T) *Keeper {
 // admit returns the name of the subset that a pod gets, empty for none.
 func admit(t *testing.T, k *Keeper, id string) (subset string, err error) {
 	t.Helper()
-	err = k.Enter(t.Context(), key, request{enter: func(b *plan.Books, gone func(string) bool) {
+	err = k.Enter(t.Context(), key, request{enter: func(b *subsets.Books, gone func(string) bool) {
 		subset = ""
-		if i := b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone); i != plan.None {
+		if i := b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone); i != subsets.None {
 			subset = b.Spread().Spec.Subsets[i].Name
 		}
 	}})
@@ -76,7 +76,7 @@ func admit(t *testing.T, k *Keeper, id string) (subset string, err error) {
 
 // placing is the request for a place of a pod.
 func placing(id string) *request {
-	return &request{enter: func(b *plan.Books, gone func(string) bool) {
+	return &request{enter: func(b *subsets.Books, gone func(string) bool) {
 		b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone)
 	}}
 }
@@ -133,7 +133,7 @@ func TestWhatTheServerRefusesIsAnError(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := s.keeper(t).Enter(ctx, key, request{enter: func(*plan.Books, func(string) bool) {}})
+	err := s.keeper(t).Enter(ctx, key, request{enter: func(*subsets.Books, func(string) bool) {}})
 	assert.True(t, err == nil || errors.Is(err, context.Canceled))
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/validation"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // Templates reads the pod templates of targets.
@@ -53,8 +53,8 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 		}
 		isNew := !isPatchOf(old, subset)
 		if isNew {
-			if fields := plan.EstrangedByPatch(subset.Patch.Raw, labelsOf(template), selector); len(fields) > 0 {
-				found.Errors = append(found.Errors, field.Invalid(at, string(subset.Patch.Raw), plan.EstrangedText(fields)))
+			if fields := subsets.EstrangedByPatch(subset.Patch.Raw, labelsOf(template), selector); len(fields) > 0 {
+				found.Errors = append(found.Errors, field.Invalid(at, string(subset.Patch.Raw), subsets.EstrangedText(fields)))
 				continue
 			}
 		}
@@ -62,7 +62,7 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: template.Pod.ObjectMeta, Spec: template.Pod.Spec}
-		if keys := plan.Conflict(pod, subset); len(keys) > 0 {
+		if keys := subsets.Conflict(pod, subset); len(keys) > 0 {
 			found.Warnings = append(found.Warnings, fmt.Sprintf(
 				"subset %q: no node matches both the subset and the pod template of the target: %s", subset.Name, strings.Join(keys, ", ")))
 		}
@@ -119,7 +119,7 @@ func (w *Spreads) validatePatch(ctx context.Context, namespace string, template 
 // withPatch returns the template as the patch makes it.
 func withPatch(template *corev1.PodTemplateSpec, patch []byte, at *field.Path) (*corev1.PodTemplateSpec, field.ErrorList) {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
-	if err := plan.Patch(pod, patch); err != nil {
+	if err := subsets.Patch(pod, patch); err != nil {
 		return nil, field.ErrorList{field.Invalid(at, string(patch), "cannot be applied to the pods of the target: "+err.Error())}
 	}
 	return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}, nil

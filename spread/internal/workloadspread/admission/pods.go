@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/operator/admission"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 // Pods has the webhooks of pods.
@@ -36,7 +36,7 @@ type Pods struct {
 	// Keeper keeps the places of subsets.
 	Keeper *Keeper
 	// Versioned are the kinds of workloads with separate places for each revision.
-	Versioned plan.Versioned
+	Versioned subsets.Versioned
 	// Unplaced is called for each new pod of a spread that gets no subset.
 	Unplaced func(namespace, spread string, reason Reason)
 	Clock    clock.PassiveClock
@@ -79,7 +79,7 @@ type member struct {
 
 func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
 	pod := req.New
-	if req.Operation != admissionv1.Create || req.DryRun || !plan.IsActive(pod) {
+	if req.Operation != admissionv1.Create || req.DryRun || !subsets.IsActive(pod) {
 		return admission.Findings{}, nil
 	}
 	m, err := w.find(ctx, req.Namespace, pod)
@@ -93,18 +93,18 @@ func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (
 	case err != nil:
 		w.unplaced(m, Busy)
 		return admission.Findings{}, busy(m.spread, err)
-	case i == plan.None:
+	case i == subsets.None:
 		w.unplaced(m, NoRoom)
 		delete(pod.Annotations, v1beta1.MatchedAnnotation) // a copy of another pod's
 		return admission.Findings{Warnings: []string{fmt.Sprintf("the pod gets no subset of WorkloadSpread %s: all subsets that match it are full", m.spread.Name)}}, nil
 	}
 	selector := func() []string { return w.selectorKeys(ctx, m.controller) }
-	if err := plan.Inject(pod, &spread.Spec.Subsets[i], match, selector); err != nil {
+	if err := subsets.Inject(pod, &spread.Spec.Subsets[i], match, selector); err != nil {
 		w.unplaced(m, BadPatch)
 		return admission.Findings{}, apierrors.NewBadRequest(fmt.Sprintf("WorkloadSpread %s: %v", m.spread.Name, err))
 	}
 	if workloads.HasCosts(m.workload.GroupVersionKind().GroupKind()) {
-		plan.SetCost(pod, spread, i)
+		subsets.SetCost(pod, spread, i)
 	}
 	return admission.Findings{}, nil
 }
@@ -147,7 +147,7 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 	}
 	owners, unknown := w.Workloads.Owners(ctx, namespace, pod)
 	spread, err := w.Spreads.find(ctx, namespace, func(s *v1beta1.WorkloadSpread) bool {
-		return targetAmong(owners, s) != nil && plan.Selects(s, pod.Labels)
+		return targetAmong(owners, s) != nil && subsets.Selects(s, pod.Labels)
 	})
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (w *Pods) find(ctx context.Context, namespace string, pod *corev1.Pod) (*me
 
 // versionOf returns the revision of a pod. Its controller confirms it if that shows its own.
 func (w *Pods) versionOf(pod *corev1.Pod, controller *metav1.PartialObjectMetadata) string {
-	return plan.VersionAmong(workloads.Versions(controller, nil), pod, w.Versioned)
+	return subsets.VersionAmong(workloads.Versions(controller, nil), pod, w.Versioned)
 }
 
 // targetAmong returns the owner that the spread targets. Its version does not matter.
@@ -189,8 +189,8 @@ func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (spread *v
 	} else {
 		spread, i, err = w.byRoom(ctx, m, pod, &match)
 	}
-	if err != nil || i == plan.None {
-		return spread, plan.None, match, err
+	if err != nil || i == subsets.None {
+		return spread, subsets.None, match, err
 	}
 	match.Subset = spread.Spec.Subsets[i].Name
 	return spread, i, match, nil
@@ -199,13 +199,13 @@ func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (spread *v
 func (w *Pods) byOrdinal(ctx context.Context, m *member, name string) (int, error) {
 	ordinals, err := w.Workloads.Ordinals(ctx, m.workload)
 	if err != nil {
-		return plan.None, err
+		return subsets.None, err
 	}
 	rank, ok := ordinals.Rank(name)
 	if !ok {
-		return plan.None, nil
+		return subsets.None, nil
 	}
-	return plan.SubsetOfRank(m.spread, plan.Limits(m.spread, nil), rank), nil
+	return subsets.SubsetOfRank(m.spread, subsets.Limits(m.spread, nil), rank), nil
 }
 
 // byRoom takes a place for the pod. It returns the spread as it was when the place was taken.
@@ -215,7 +215,7 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 	}
 	replicas, err := w.replicas(ctx, m)
 	if err != nil {
-		return nil, plan.None, err
+		return nil, subsets.None, err
 	}
 	id := pod.Name
 	if id == "" {
@@ -223,10 +223,10 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 		match.UID = id
 	}
 	var used *v1beta1.WorkloadSpread
-	i := plan.None
+	i := subsets.None
 	err = w.Keeper.Enter(ctx, client.ObjectKeyFromObject(m.spread), request{
 		replicas: replicas, counted: func(version string) map[string]int32 { return w.counted(ctx, m.spread, version) },
-		enter: func(b *plan.Books, gone func(string) bool) {
+		enter: func(b *subsets.Books, gone func(string) bool) {
 			used = b.Spread()
 			now, l := metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), b.Ledger(m.version)
 			if match.UID != "" { // a named pod finds its own place again
@@ -236,7 +236,7 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 		},
 	})
 	if err != nil { // the request may still be under way
-		return nil, plan.None, err
+		return nil, subsets.None, err
 	}
 	return used, i, nil
 }
@@ -263,8 +263,8 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 	}
 	n, own := map[string]int32{}, map[types.UID]bool{}
 	for _, pod := range pods {
-		m, ok := plan.MatchOf(pod)
-		if !ok || m.Name != spread.Name || !plan.IsActive(pod) || plan.VersionOf(pod, w.Versioned) != version {
+		m, ok := subsets.MatchOf(pod)
+		if !ok || m.Name != spread.Name || !subsets.IsActive(pod) || subsets.VersionOf(pod, w.Versioned) != version {
 			continue
 		}
 		controller := types.UID("")
@@ -285,7 +285,7 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 // replicas returns how many pods the workload wants, if that matters. They are unknown if they cannot be found out: no pod
 // is refused for that, and the controller reports it.
 func (w *Pods) replicas(ctx context.Context, m *member) (*int32, error) {
-	if !plan.NeedsReplicas(m.spread) {
+	if !subsets.NeedsReplicas(m.spread) {
 		return nil, nil
 	}
 	n, err := w.Workloads.Replicas(ctx, m.spread, m.workload)
@@ -318,8 +318,8 @@ func (w *Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evicti
 
 // note notes that a pod is about to go. Errors are only logged: the controller counts pods anyway.
 func (w *Pods) note(ctx context.Context, namespace string, pod *corev1.Pod) {
-	match, ok := plan.MatchOf(pod)
-	if !ok || !plan.IsActive(pod) || metav1.GetControllerOfNoCopy(pod) == nil {
+	match, ok := subsets.MatchOf(pod)
+	if !ok || !subsets.IsActive(pod) || metav1.GetControllerOfNoCopy(pod) == nil {
 		return
 	}
 	if err := w.leave(ctx, namespace, pod, match); client.IgnoreNotFound(err) != nil {
@@ -341,7 +341,7 @@ func (w *Pods) leave(ctx context.Context, namespace string, pod *corev1.Pod, mat
 	if err != nil {
 		return err
 	}
-	return w.Keeper.Enter(ctx, key, request{replicas: replicas, pod: pod.Name, enter: func(b *plan.Books, gone func(string) bool) {
+	return w.Keeper.Enter(ctx, key, request{replicas: replicas, pod: pod.Name, enter: func(b *subsets.Books, gone func(string) bool) {
 		if !gone(pod.Name) {
 			b.Ledger(m.version).Leave(match.Subset, pod.Name, match.UID, metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
 		}

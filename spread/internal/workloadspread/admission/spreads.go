@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // maxSkew is how far the clock of another replica may be ahead. Anybody who may edit a namespace can write a later time.
@@ -90,7 +90,7 @@ func (l *List) mayHave(ctx context.Context, namespace string, wanted func(*v1bet
 
 func first(spreads []*v1beta1.WorkloadSpread, wanted func(*v1beta1.WorkloadSpread) bool) (found *v1beta1.WorkloadSpread) {
 	for _, s := range spreads {
-		if wanted(s) && (found == nil || plan.Precedes(s, found)) {
+		if wanted(s) && (found == nil || subsets.Precedes(s, found)) {
 			found = s
 		}
 	}

@@ -24,8 +24,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/conversion"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
-	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 // ControlPlaneLabel keeps webhooks of pods away from a namespace, whatever its value.
@@ -107,7 +107,7 @@ func warnings(s *v1beta1.WorkloadSpread) (all []string) {
 			all = append(all, fmt.Sprintf("subset %q: patch: %s has no effect", s.Spec.Subsets[i].Name, unknown))
 		}
 	}
-	if workloads.KindOf(s.Spec.TargetReference) == workloads.Job && plan.Reschedules(s) {
+	if workloads.KindOf(s.Spec.TargetReference) == workloads.Job && subsets.Reschedules(s) {
 		all = append(all, "spec.scheduleStrategy: each pod of a Job that is deleted because it is unschedulable counts as failed: "+
 			"at most backoffLimit pods are deleted, and 0 if the Job has backoffLimitPerIndex")
 	}
@@ -142,7 +142,7 @@ func (w *Spreads) validateTarget(ctx context.Context, s, old *v1beta1.WorkloadSp
 }
 
 // validateAlone checks that no other spread has the same target. Two that are created at once may both pass: then the pods
-// belong to one of them (plan.Precedes).
+// belong to one of them (subsets.Precedes).
 func (w *Spreads) validateAlone(ctx context.Context, s *v1beta1.WorkloadSpread, namespace string) (field.ErrorList, error) {
 	ref := s.Spec.TargetReference
 	other, err := w.Spreads.find(ctx, namespace, func(other *v1beta1.WorkloadSpread) bool {
@@ -220,7 +220,7 @@ func validateSubset(subset *v1beta1.WorkloadSpreadSubset, at *field.Path) field.
 	for i := range subset.Tolerations {
 		errs = append(errs, validateToleration(&subset.Tolerations[i], at.Child("tolerations").Index(i))...)
 	}
-	if err := plan.Patch(&corev1.Pod{}, subset.Patch.Raw); err != nil {
+	if err := subsets.Patch(&corev1.Pod{}, subset.Patch.Raw); err != nil {
 		errs = append(errs, field.Invalid(at.Child("patch"), string(subset.Patch.Raw), "must be a strategic merge patch for a pod: "+err.Error()))
 	}
 	return errs

@@ -13,18 +13,10 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
-func (c *computation) patience() time.Duration { return patienceOf(c.Spread) }
-
-// patienceOf returns how long a pod may be unschedulable; 0 means without end.
-func patienceOf(spread *v1beta1.WorkloadSpread) time.Duration {
-	s := spread.Spec.ScheduleStrategy
-	if s.Type != v1beta1.AdaptiveStrategy || s.Adaptive == nil || s.Adaptive.RescheduleCriticalSeconds == nil {
-		return 0
-	}
-	return time.Duration(max(0, *s.Adaptive.RescheduleCriticalSeconds)) * time.Second
-}
+func (c *computation) patience() time.Duration { return subsets.PatienceOf(c.Spread) }
 
 // setCondition closes a subset that has pods which have been unschedulable for too long, and opens it again after a
 // pause. The last subset is never closed: there is none after it.
@@ -80,7 +72,7 @@ func (c *computation) late(pods []*corev1.Pod) *corev1.Pod {
 // unschedulableSince returns since when the scheduler has found no node for the pod, and whether that is so now.
 func unschedulableSince(pod *corev1.Pod) (time.Time, bool) {
 	scheduled := podstate.Condition(pod, corev1.PodScheduled)
-	if !IsActive(pod) || pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName != "" || scheduled == nil ||
+	if !subsets.IsActive(pod) || pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName != "" || scheduled == nil ||
 		scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
 		return time.Time{}, false
 	}
@@ -109,7 +101,7 @@ func (c *computation) reschedule() {
 	for _, version := range c.versions() {
 		known := c.known(version)
 		for i, pods := range c.groups[version].subsets[:len(c.limits)-1] {
-			if !isUnschedulable(known[i].Conditions) {
+			if !subsets.IsUnschedulable(known[i].Conditions) {
 				continue
 			}
 			for _, pod := range pods {

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // adopt finds subsets for running pods that have none. Pods that were there before the spread enter the best subset for
@@ -34,10 +35,10 @@ func (c *computation) adopt() {
 		old := !pod.CreationTimestamp.After(c.Spread.CreationTimestamp.Time)
 		i := c.subsetFor(pod, node, g, taken[version], old)
 		switch {
-		case i == None && old:
+		case i == subsets.None && old:
 			c.strays = append(c.strays, pod)
-		case i == None:
-		case old || c.limits[i] == Unlimited:
+		case i == subsets.None:
+		case old || c.limits[i] == subsets.Unlimited:
 			c.adopted[pod] = i
 			g.add(i, pod)
 			g.seen[pod.Name] = pod
@@ -61,7 +62,7 @@ func (c *computation) holds(version string, subset int, pod string) bool {
 // subsetFor returns the best subset for a pod on its node: the weights of preferred terms that the node matches count
 // most, then whether the pod is as the subset's patch makes it, then whether there is room; of equal ones the first.
 func (c *computation) subsetFor(pod *corev1.Pod, node *corev1.Node, g *group, taken []int32, beyond bool) int {
-	best, score := None, int64(-1)
+	best, score := subsets.None, int64(-1)
 	ledger := c.known(g.version)
 	for i := range c.limits {
 		subset := &c.Spread.Spec.Subsets[i]
@@ -69,7 +70,7 @@ func (c *computation) subsetFor(pod *corev1.Pod, node *corev1.Node, g *group, ta
 			continue
 		}
 		_, holds := ledger[i].CreatingPods[pod.Name]
-		left := c.limits[i] == Unlimited || holds || c.limits[i]-g.replicas[i]-int32(len(ledger[i].CreatingPods))-taken[i] > 0
+		left := c.limits[i] == subsets.Unlimited || holds || c.limits[i]-g.replicas[i]-int32(len(ledger[i].CreatingPods))-taken[i] > 0
 		if !left && !beyond {
 			continue
 		}
@@ -94,7 +95,7 @@ func (c *computation) hasPatch(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSu
 		return false
 	}
 	patched := whole.DeepCopy()
-	if Patch(patched, subset.Patch.Raw) != nil {
+	if subsets.Patch(patched, subset.Patch.Raw) != nil {
 		return false
 	}
 	patched.Annotations, patched.Spec.Priority = whole.Annotations, whole.Spec.Priority
@@ -106,8 +107,8 @@ func (c *computation) hasPatch(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSu
 func NeedsWhole(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod, nodes map[string]*corev1.Node) (undecided []*corev1.Pod) {
 	for _, pod := range pods {
 		node := nodes[pod.Spec.NodeName]
-		match, ok := MatchOf(pod)
-		if node == nil || !IsActive(pod) || ok && match.Name == spread.Name || pod.CreationTimestamp.After(spread.CreationTimestamp.Time) {
+		match, ok := subsets.MatchOf(pod)
+		if node == nil || !subsets.IsActive(pod) || ok && match.Name == spread.Name || pod.CreationTimestamp.After(spread.CreationTimestamp.Time) {
 			continue
 		}
 		fitting, patches := 0, 0
@@ -133,7 +134,7 @@ func fits(pod *corev1.Pod, node *corev1.Node, subset *v1beta1.WorkloadSpreadSubs
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		required = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	required = narrowed(required, subset.RequiredNodeSelector)
+	required = subsets.Narrowed(required, subset.RequiredNodeSelector)
 	if required == nil {
 		return true
 	}
@@ -154,17 +155,17 @@ func preference(node *corev1.Node, subset *v1beta1.WorkloadSpreadSubset) int64 {
 // but for labels by which its workload knows it.
 func (c *computation) mark(change *action.PodChange, i int) {
 	subset := &c.Spread.Spec.Subsets[i]
-	if !ignoresMetadata(c.Spread) {
+	if !subsets.IgnoresMetadata(c.Spread) {
 		var patch struct {
 			Metadata struct{ Labels, Annotations map[string]*string } `json:"metadata"`
 		}
 		if json.Unmarshal(subset.Patch.Raw, &patch) == nil {
-			maps.DeleteFunc(patch.Metadata.Labels, func(label string, _ *string) bool { return isFixed(label, c.Target.Selector) })
+			maps.DeleteFunc(patch.Metadata.Labels, func(label string, _ *string) bool { return subsets.IsFixed(label, c.Target.Selector) })
 			merge(patch.Metadata.Labels, change.SetLabel, change.RemoveLabel)
 			merge(patch.Metadata.Annotations, change.SetAnnotation, change.RemoveAnnotation)
 		}
 	}
-	change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(v1beta1.Match{Name: c.Spread.Name, Subset: subset.Name}))
+	change.SetAnnotation(v1beta1.MatchedAnnotation, subsets.Text(v1beta1.Match{Name: c.Spread.Name, Subset: subset.Name}))
 }
 
 // merge sets the keys to which a patch gives a value, and removes the known keys to which it gives null: of annotations

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // given is a spread over subsets that are written like "a=2 b=30% c", created at the epoch.
@@ -61,7 +62,7 @@ func hash(h string) gen.PodOption {
 }
 
 // replicaSets are told apart by their revisions.
-func replicaSets() Versioned { return Versioned{{Group: "apps", Kind: "ReplicaSet"}} }
+func replicaSets() subsets.Versioned { return subsets.Versioned{{Group: "apps", Kind: "ReplicaSet"}} }
 
 func epoch() metav1.Time { return metav1.NewTime(gen.Epoch()) }
 
@@ -108,7 +109,7 @@ func count(list []v1beta1.SubsetStatus) string {
 		if n := len(e.DeletingPods); n > 0 {
 			text += fmt.Sprintf(" -%d", n)
 		}
-		if isUnschedulable(e.Conditions) {
+		if subsets.IsUnschedulable(e.Conditions) {
 			text += " !"
 		}
 		parts = append(parts, text)

@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 var match = v1beta1.Match{Name: "web", Subset: "a", UID: "u"}
@@ -26,7 +27,7 @@ func TestInjectAddsTheRulesOfTheSubset(t *testing.T) {
 		PreferredNodeSelector: []corev1.PreferredSchedulingTerm{{Weight: 3, Preference: *in("b")}},
 	}
 	subset.Patch.Raw = []byte(`{"metadata":{"labels":{"subset":"a"},"annotations":{"apps.kruise.io/matched-workloadspread":"x"}}}`)
-	require.NoError(t, Inject(pod, &subset, match, nil))
+	require.NoError(t, subsets.Inject(pod, &subset, match, nil))
 
 	assert.Equal(t, []corev1.NodeSelectorTerm{*in("a")}, required(pod))
 	assert.Equal(t, subset.PreferredNodeSelector, pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
@@ -40,7 +41,7 @@ func TestInjectMergesContainersByName(t *testing.T) {
 	name := pod.Spec.Containers[0].Name
 	subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 	subset.Patch.Raw = []byte(`{"spec":{"containers":[{"name":"` + name + `","env":[{"name":"ZONE","value":"a"}]}]}}`)
-	require.NoError(t, Inject(pod, &subset, match, nil))
+	require.NoError(t, subsets.Inject(pod, &subset, match, nil))
 	require.Len(t, pod.Spec.Containers, 1)
 	assert.Equal(t, "a", pod.Spec.Containers[0].Env[len(pod.Spec.Containers[0].Env)-1].Value)
 	assert.Nil(t, pod.Spec.Affinity)
@@ -52,7 +53,7 @@ func TestEachRequiredTermIsNarrowed(t *testing.T) {
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{*in("x"), *in("y")}},
 	}}
-	require.NoError(t, Inject(pod, &v1beta1.WorkloadSpreadSubset{Name: "a", RequiredNodeSelector: in("a")}, match, nil))
+	require.NoError(t, subsets.Inject(pod, &v1beta1.WorkloadSpreadSubset{Name: "a", RequiredNodeSelector: in("a")}, match, nil))
 	require.Len(t, required(pod), 2)
 	for i, zone := range []string{"x", "y"} {
 		assert.Equal(t, append(in(zone).MatchExpressions, in("a").MatchExpressions...), required(pod)[i].MatchExpressions)
@@ -75,7 +76,7 @@ func TestAnotherPriorityClassHasAnotherPriority(t *testing.T) {
 		pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = "low", new(int32(5)), preempts
 		subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 		subset.Patch.Raw = []byte(patch)
-		require.NoError(t, Inject(pod, &subset, match, nil))
+		require.NoError(t, subsets.Inject(pod, &subset, match, nil))
 		assert.Equal(t, want.priority, pod.Spec.Priority, patch)
 		assert.Equal(t, want.policy, pod.Spec.PreemptionPolicy, patch)
 	}
@@ -84,7 +85,7 @@ func TestAnotherPriorityClassHasAnotherPriority(t *testing.T) {
 func TestAPatchThatDoesNotFitIsAnError(t *testing.T) {
 	subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 	subset.Patch.Raw = []byte(`{"spec":{"containers":"none"}}`)
-	assert.ErrorContains(t, Inject(gen.Pod("p"), &subset, match, nil), "apply the patch of subset a")
+	assert.ErrorContains(t, subsets.Inject(gen.Pod("p"), &subset, match, nil), "apply the patch of subset a")
 }
 
 // A spread that was stored before its workload may have such a patch.
@@ -99,7 +100,7 @@ func TestAPodStaysTheOneOfItsWorkload(t *testing.T) {
 		pod := gen.Pod("p", hash("h"), gen.Label("app", "web"), gen.Label("other", "a"))
 		subset := v1beta1.WorkloadSpreadSubset{Name: "a"}
 		subset.Patch.Raw = []byte(patch)
-		err := Inject(pod, &subset, match, func() []string { return []string{"app"} })
+		err := subsets.Inject(pod, &subset, match, func() []string { return []string{"app"} })
 		if want == "" {
 			require.NoError(t, err, patch)
 			continue

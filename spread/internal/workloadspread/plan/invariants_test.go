@@ -9,19 +9,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
+
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // judge checks that no subset has more pods of one version than it may have, and that each pod is as its subset says.
 func (w *world) judge() {
 	n := map[string]int32{}
 	for _, pod := range w.pods {
-		m, ok := MatchOf(pod)
+		m, ok := subsets.MatchOf(pod)
 		require.Equal(w, ok, pod.Spec.Affinity != nil || w.adopted[pod.Name], "%s: who is in no subset has the rules of none", pod.Name)
 		if !ok {
 			continue
 		}
-		if IsActive(pod) {
-			n[VersionOf(pod, w.versioned())+" "+m.Subset]++
+		if subsets.IsActive(pod) {
+			n[subsets.VersionOf(pod, w.versioned())+" "+m.Subset]++
 		}
 		if w.adopted[pod.Name] {
 			require.Nil(w, pod.Spec.Affinity, "%s: the rules of a running pod are its own", pod.Name)
@@ -33,7 +35,7 @@ func (w *world) judge() {
 	for i, limit := range w.limits() {
 		for _, version := range w.versions {
 			got := n[version+" "+w.spread.Spec.Subsets[i].Name]
-			require.True(w, limit == Unlimited || got <= limit, "%s has %d pods of %d", w.spread.Spec.Subsets[i].Name, got, limit)
+			require.True(w, limit == subsets.Unlimited || got <= limit, "%s has %d pods of %d", w.spread.Spec.Subsets[i].Name, got, limit)
 		}
 	}
 }
@@ -97,15 +99,15 @@ func (w *world) calmDown() {
 		for i, e := range w.spread.Status.VersionedSubsetStatuses[version] {
 			n := 0
 			for _, pod := range w.pods {
-				m, _ := MatchOf(pod)
-				if m.Subset == e.Name && IsActive(pod) && VersionOf(pod, w.versioned()) == version {
+				m, _ := subsets.MatchOf(pod)
+				if m.Subset == e.Name && subsets.IsActive(pod) && subsets.VersionOf(pod, w.versioned()) == version {
 					n++
 				}
 			}
 			assert.EqualValues(w, n, e.Replicas, "%s %s", version, e.Name)
 			assert.Empty(w, e.CreatingPods)
 			assert.Empty(w, e.DeletingPods)
-			assert.Equal(w, room(w.limits()[i], &e), e.MissingReplicas)
+			assert.Equal(w, subsets.Room(w.limits()[i], &e), e.MissingReplicas)
 		}
 	}
 }

@@ -9,19 +9,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // defaultBackoffLimit is a Job's, from its API.
 const defaultBackoffLimit = 6
 
-// Reschedules reports whether pods that cannot be scheduled are deleted.
-func Reschedules(spread *v1beta1.WorkloadSpread) bool {
-	return patienceOf(spread) > 0 && len(spread.Spec.Subsets) > 1
-}
-
 // NeedsDeletable reports whether pods may be deleted, so that it must be known how many the workload can lose.
 func NeedsDeletable(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) bool {
-	if !Reschedules(spread) {
+	if !subsets.Reschedules(spread) {
 		return false
 	}
 	for _, pod := range pods {

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 func nobody(string) bool { return false }
@@ -24,27 +25,27 @@ func nobody(string) bool { return false }
 func all(string) bool { return true }
 
 // admit returns the subsets that pods of these names get one after the other, "-" for none.
-func admit(b *Books, gone func(string) bool, names ...string) (got []string) {
+func admit(b *subsets.Books, gone func(string) bool, names ...string) (got []string) {
 	for _, name := range names {
 		i := b.Ledger(v1beta1.VersionIgnored).Admit(name, epoch(), gone)
-		if i == None {
+		if i == subsets.None {
 			got = append(got, "-")
 			continue
 		}
-		got = append(got, b.spread.Spec.Subsets[i].Name)
+		got = append(got, b.Spread().Spec.Subsets[i].Name)
 	}
 	return got
 }
 
 func TestPodsFillSubsetsInOrder(t *testing.T) {
 	s := given("a=2 b=1 c")
-	b := Open(s, Limits(s, nil))
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	assert.Equal(t, []string{"a", "a", "b", "c", "c"}, admit(b, nobody, "1", "2", "3", "4", "5"))
 	assert.Equal(t, []string{"a"}, admit(b, nobody, "1"), "it has a place already")
 	assert.True(t, b.Close())
 	assert.Equal(t, "a 0/0 +2 b 0/0 +1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
 
-	assert.Equal(t, []string{"-"}, admit(Open(given("a=0"), []int32{0}), nobody, "1"), "there is no room")
+	assert.Equal(t, []string{"-"}, admit(subsets.Open(given("a=0"), []int32{0}), nobody, "1"), "there is no room")
 }
 
 // rolloutUnderAQuota is a rollout under a quota without room for the surge: an old pod ends every three seconds, and until then each
@@ -58,7 +59,7 @@ func rolloutUnderAQuota(replicas int, recycle bool) map[string]int {
 		for ; !nextEnd.After(now); nextEnd = nextEnd.Add(3 * time.Second) {
 			free++
 		}
-		b, uid := Open(s.DeepCopy(), Limits(s, nil)), fmt.Sprintf("00000000-0000-4000-8000-%012d", tries)
+		b, uid := subsets.Open(s.DeepCopy(), subsets.Limits(s, nil)), fmt.Sprintf("00000000-0000-4000-8000-%012d", tries)
 		at := metav1.NewTime(now).Rfc3339Copy()
 		if recycle {
 			b.Ledger("new").Recycle(at, func() (int32, bool) { return int32(replicas), true })
@@ -118,10 +119,10 @@ func TestPlacesAreRecycled(t *testing.T) {
 			e.DeletingPods[strconv.Itoa(i)] = at(9)
 		}
 		s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {e, {Name: "b"}}}
-		b := Open(s, Limits(s, nil))
+		b := subsets.Open(s, subsets.Limits(s, nil))
 		l := b.Ledger(v1beta1.VersionIgnored)
 		l.Recycle(at(10), func() (int32, bool) { return c.wanted, c.wanted >= 0 })
-		assert.Equal(t, c.left, slices.Sorted(maps.Keys(l.entries[0].CreatingPods)), name)
+		assert.Equal(t, c.left, slices.Sorted(maps.Keys(l.Entries[0].CreatingPods)), name)
 		assert.Equal(t, len(c.left) < len(c.creating), b.Close(), name)
 	}
 }
@@ -130,7 +131,7 @@ func TestPlacesAreRecycled(t *testing.T) {
 func TestPodsThatTheStatusDoesNotCountTakePlaces(t *testing.T) {
 	s := given("a=2 b=2 c")
 	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "b", Replicas: 1}}}
-	b := Open(s, Limits(s, nil))
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	b.Counted = func(version string) map[string]int32 {
 		assert.Equal(t, v1beta1.VersionIgnored, version)
 		return map[string]int32{"a": 1, "b": 2}
@@ -144,24 +145,24 @@ func TestPodsThatTheStatusDoesNotCountTakePlaces(t *testing.T) {
 func TestVersionsAreBounded(t *testing.T) {
 	s := given("a=2 b")
 	for i := range 1000 {
-		b := Open(s, Limits(s, nil))
+		b := subsets.Open(s, subsets.Limits(s, nil))
 		b.Ledger(fmt.Sprint("v", i)).Admit("p"+strconv.Itoa(i), epoch(), nobody)
 		b.Close()
 	}
-	assert.Len(t, s.Status.VersionedSubsetStatuses, mostVersions+1)
+	assert.Len(t, s.Status.VersionedSubsetStatuses, subsets.MostVersions+1)
 	assert.Len(t, s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored][0].CreatingPods, 2)
-	b := Open(s, Limits(s, nil))
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	assert.Equal(t, 0, b.Ledger("v1").Admit("another", epoch(), nobody), "a version that is known stays one")
 
 	pod := gen.Pod("p", hash("forged"))
-	assert.Equal(t, "forged", VersionAmong(nil, pod, replicaSets()))
-	assert.Equal(t, "forged", VersionAmong([]string{"forged"}, pod, replicaSets()))
-	assert.Equal(t, v1beta1.VersionIgnored, VersionAmong([]string{"real"}, pod, replicaSets()))
+	assert.Equal(t, "forged", subsets.VersionAmong(nil, pod, replicaSets()))
+	assert.Equal(t, "forged", subsets.VersionAmong([]string{"forged"}, pod, replicaSets()))
+	assert.Equal(t, v1beta1.VersionIgnored, subsets.VersionAmong([]string{"real"}, pod, replicaSets()))
 }
 
 func TestSubsetsWithoutLimitWriteNothing(t *testing.T) {
 	s := given("a b=2")
-	b := Open(s, Limits(s, nil))
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	assert.Equal(t, []string{"a"}, admit(b, nobody, "1"))
 	assert.False(t, b.Close())
 }
@@ -170,12 +171,12 @@ func TestClosedSubsetsAreLeftOut(t *testing.T) {
 	s := given("a=2 b")
 	closed := []metav1.Condition{{Type: v1beta1.SubsetSchedulable, Status: metav1.ConditionFalse}}
 	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {{Name: "a", Conditions: closed}}}
-	assert.Equal(t, []string{"b"}, admit(Open(s, Limits(s, nil)), nobody, "1"))
+	assert.Equal(t, []string{"b"}, admit(subsets.Open(s, subsets.Limits(s, nil)), nobody, "1"))
 
 	// So does a revision of which there are no pods yet.
 	s.Status.VersionedSubsetStatuses = nil
 	s.Status.SubsetStatuses = []v1beta1.SubsetStatus{{Name: "a", Conditions: closed}}
-	assert.Equal(t, []string{"b"}, admit(Open(s, Limits(s, nil)), nobody, "1"))
+	assert.Equal(t, []string{"b"}, admit(subsets.Open(s, subsets.Limits(s, nil)), nobody, "1"))
 }
 
 // A deletion can be refused after it was noted: its place is given away only when the pod does not run any more.
@@ -186,40 +187,40 @@ func TestPlacesOfPodsThatAreBeingDeleted(t *testing.T) {
 		return s
 	}
 	s := full()
-	b := Open(s, Limits(s, nil))
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	b.Ledger(v1beta1.VersionIgnored).Leave("a", "old", "", epoch())
 	assert.Equal(t, []string{"b"}, admit(b, nobody, "1"))
 	assert.Equal(t, []string{"a", "b"}, admit(b, all, "2", "3"))
 	assert.True(t, b.Close())
 	assert.Equal(t, "a 2/0 +1 -1 b 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
 
-	for name, leave := range map[string]func(*Ledger){
-		"noted twice": func(l *Ledger) { l.Leave("a", "x", "", epoch()); l.Leave("a", "x", "", epoch()) },
-		"not counted yet": func(l *Ledger) {
-			l.entries[0].Replicas = 0
+	for name, leave := range map[string]func(*subsets.Ledger){
+		"noted twice": func(l *subsets.Ledger) { l.Leave("a", "x", "", epoch()); l.Leave("a", "x", "", epoch()) },
+		"not counted yet": func(l *subsets.Ledger) {
+			l.Entries[0].Replicas = 0
 			l.Leave("a", "x", "", epoch())
 			l.Leave("a", "y", "", epoch())
 		},
-		"of an unlimited subset":  func(l *Ledger) { l.Leave("b", "x", "", epoch()) },
-		"of a subset that is not": func(l *Ledger) { l.Leave("z", "x", "", epoch()) },
+		"of an unlimited subset":  func(l *subsets.Ledger) { l.Leave("b", "x", "", epoch()) },
+		"of a subset that is not": func(l *subsets.Ledger) { l.Leave("z", "x", "", epoch()) },
 	} {
 		s := full()
-		l := Open(s, Limits(s, nil)).Ledger(v1beta1.VersionIgnored)
+		l := subsets.Open(s, subsets.Limits(s, nil)).Ledger(v1beta1.VersionIgnored)
 		leave(l)
-		assert.LessOrEqual(t, len(l.entries[0].DeletingPods), 1, name)
-		assert.LessOrEqual(t, len(l.entries[0].DeletingPods), int(l.entries[0].Replicas), name)
-		assert.Empty(t, l.entries[1].DeletingPods, name)
+		assert.LessOrEqual(t, len(l.Entries[0].DeletingPods), 1, name)
+		assert.LessOrEqual(t, len(l.Entries[0].DeletingPods), int(l.Entries[0].Replicas), name)
+		assert.Empty(t, l.Entries[1].DeletingPods, name)
 	}
 }
 
 func TestAPlaceThatIsNotCountedYetIsNotLeft(t *testing.T) {
 	s := given("a=2")
-	b := Open(s, Limits(s, nil))
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	l := b.Ledger(v1beta1.VersionIgnored)
-	l.entries[0].Replicas = 1
+	l.Entries[0].Replicas = 1
 	l.Admit("uid", epoch(), nobody)
 	l.Leave("a", "pod", "uid", epoch())
-	assert.Empty(t, l.entries[0].DeletingPods)
+	assert.Empty(t, l.Entries[0].DeletingPods)
 }
 
 // The formula is that of the specification, with limit 5.
@@ -234,8 +235,8 @@ func TestRoom(t *testing.T) {
 		for i := range c.creating {
 			e.CreatingPods[string('a'+i)] = epoch()
 		}
-		assert.Equal(t, c.want, room(5, &e))
-		assert.Equal(t, Unlimited, room(Unlimited, &e))
+		assert.Equal(t, c.want, subsets.Room(5, &e))
+		assert.Equal(t, subsets.Unlimited, subsets.Room(subsets.Unlimited, &e))
 	}
 }
 
@@ -243,11 +244,11 @@ func TestRoom(t *testing.T) {
 func TestRanksAreThoseOfACount(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	for range 2000 {
-		o := Ordinals{Start: r.IntN(5)}
+		o := subsets.Ordinals{Start: r.IntN(5)}
 		skip := map[int]bool{}
 		for range r.IntN(5) {
 			first := r.IntN(20) - 2
-			reserved := Range{first, first + r.IntN(8) - 1}
+			reserved := subsets.Range{First: first, Last: first + r.IntN(8) - 1}
 			o.Reserved = append(o.Reserved, reserved)
 			for i := reserved.First; i <= reserved.Last; i++ {
 				skip[i] = true
@@ -267,7 +268,7 @@ func TestRanksAreThoseOfACount(t *testing.T) {
 
 // Whoever may edit a StatefulSet cannot have the operator count for ever.
 func TestLongRangesCostNothing(t *testing.T) {
-	o := Ordinals{Reserved: []Range{{1, 1 << 40}, {0, 1 << 50}}}
+	o := subsets.Ordinals{Reserved: []subsets.Range{{First: 1, Last: 1 << 40}, {First: 0, Last: 1 << 50}}}
 	rank, ok := o.Rank("web-" + strconv.Itoa(1<<50+3))
 	assert.True(t, ok)
 	assert.Equal(t, 2, rank)
@@ -277,43 +278,43 @@ func TestLongRangesCostNothing(t *testing.T) {
 
 func TestOrdinals(t *testing.T) {
 	s := given("a=2 b=2 c")
-	limits := Limits(s, nil)
-	place := func(o Ordinals, pod string) string {
+	limits := subsets.Limits(s, nil)
+	place := func(o subsets.Ordinals, pod string) string {
 		rank, ok := o.Rank(pod)
 		if !ok {
 			return "?"
 		}
-		return s.Spec.Subsets[SubsetOfRank(s, limits, rank)].Name
+		return s.Spec.Subsets[subsets.SubsetOfRank(s, limits, rank)].Name
 	}
 	for i, want := range []string{"a", "a", "b", "b", "c"} {
-		assert.Equal(t, want, place(Ordinals{}, "web-"+string(rune('0'+i))))
+		assert.Equal(t, want, place(subsets.Ordinals{}, "web-"+string(rune('0'+i))))
 	}
-	assert.Equal(t, "?", place(Ordinals{}, "web"))
-	assert.Equal(t, "?", place(Ordinals{}, "web-x"))
+	assert.Equal(t, "?", place(subsets.Ordinals{}, "web"))
+	assert.Equal(t, "?", place(subsets.Ordinals{}, "web-x"))
 
-	from := Ordinals{Start: 10, Reserved: []Range{{First: 11, Last: 12}, {First: 12, Last: 12}}}
+	from := subsets.Ordinals{Start: 10, Reserved: []subsets.Range{{First: 11, Last: 12}, {First: 12, Last: 12}}}
 	assert.Equal(t, []string{"?", "a", "?", "?", "a", "b"},
 		[]string{place(from, "web-9"), place(from, "web-10"), place(from, "web-11"), place(from, "web-12"), place(from, "web-13"), place(from, "web-14")})
 
 	s.Status.SubsetStatuses = []v1beta1.SubsetStatus{{Name: "a", Conditions: []metav1.Condition{{Type: v1beta1.SubsetSchedulable, Status: metav1.ConditionFalse}}}}
-	assert.Equal(t, "b", place(Ordinals{}, "web-1"))
-	assert.Equal(t, "c", place(Ordinals{}, "web-2"))
+	assert.Equal(t, "b", place(subsets.Ordinals{}, "web-1"))
+	assert.Equal(t, "c", place(subsets.Ordinals{}, "web-2"))
 
 	s.Status.SubsetStatuses = nil
-	assert.Equal(t, None, SubsetOfRank(s, []int32{1, 1, 1}, 3))
+	assert.Equal(t, subsets.None, subsets.SubsetOfRank(s, []int32{1, 1, 1}, 3))
 }
 
 // The kind that controls a pod decides, whatever the spread's target is.
 func TestVersionsOfPods(t *testing.T) {
 	pod := gen.Pod("p", hash("77"))
-	assert.Equal(t, v1beta1.VersionIgnored, VersionOf(pod, nil))
-	assert.Equal(t, "77", VersionOf(pod, replicaSets()))
+	assert.Equal(t, v1beta1.VersionIgnored, subsets.VersionOf(pod, nil))
+	assert.Equal(t, "77", subsets.VersionOf(pod, replicaSets()))
 	pod.OwnerReferences[0].Kind = "GameServer"
-	assert.Equal(t, v1beta1.VersionIgnored, VersionOf(pod, replicaSets()))
+	assert.Equal(t, v1beta1.VersionIgnored, subsets.VersionOf(pod, replicaSets()))
 	pod.OwnerReferences = nil
-	assert.Equal(t, v1beta1.VersionIgnored, VersionOf(pod, replicaSets()))
-	assert.Equal(t, "5d8f", RevisionOf(map[string]string{"controller-revision-hash": "web-5d8f"}))
-	assert.Equal(t, v1beta1.VersionIgnored, RevisionOf(nil))
+	assert.Equal(t, v1beta1.VersionIgnored, subsets.VersionOf(pod, replicaSets()))
+	assert.Equal(t, "5d8f", subsets.RevisionOf(map[string]string{"controller-revision-hash": "web-5d8f"}))
+	assert.Equal(t, v1beta1.VersionIgnored, subsets.RevisionOf(nil))
 }
 
 // A pod that is created again by its name stays in its subset, though an earlier one has room.
@@ -322,8 +323,8 @@ func TestASuccessorOfTheSameNameStays(t *testing.T) {
 	s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {
 		{Name: "a"}, {Name: "b", Replicas: 1, DeletingPods: map[string]metav1.Time{"game-1": epoch()}},
 	}}
-	assert.Equal(t, []string{"a"}, admit(Open(s.DeepCopy(), Limits(s, nil)), nobody, "game-1"), "the deletion has not begun")
-	b := Open(s, Limits(s, nil))
+	assert.Equal(t, []string{"a"}, admit(subsets.Open(s.DeepCopy(), subsets.Limits(s, nil)), nobody, "game-1"), "the deletion has not begun")
+	b := subsets.Open(s, subsets.Limits(s, nil))
 	assert.Equal(t, []string{"b", "a", "c"}, admit(b, all, "game-1", "game-2", "game-3"))
 	require.True(t, b.Close())
 	assert.Equal(t, "a 0/0 +1 b 1/0 +1 -1 c 0/-1", count(s.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]))
@@ -333,10 +334,10 @@ func TestAnnotationsOfPods(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"name":"web","subset":"a"}`: true, `{"Name":"web","Subset":"a"}`: true, `{"name":"web"}`: false, `{`: false, ``: false,
 	} {
-		m, ok := MatchOf(gen.Pod("p", gen.Annotation(v1beta1.MatchedAnnotation, text)))
+		m, ok := subsets.MatchOf(gen.Pod("p", gen.Annotation(v1beta1.MatchedAnnotation, text)))
 		assert.Equal(t, want, ok, text)
 		assert.Equal(t, want, m == v1beta1.Match{Name: "web", Subset: "a"}, text)
 	}
-	_, ok := MatchOf(gen.Pod("p"))
+	_, ok := subsets.MatchOf(gen.Pod("p"))
 	assert.False(t, ok)
 }

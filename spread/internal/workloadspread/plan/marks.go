@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -12,20 +11,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ordering"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
-
-// costStep is between the deletion costs of one subset and the next.
-const costStep = 100
-
-// SetCost sets the deletion cost of a new pod within the limit of its subset, as the next pass would.
-func SetCost(pod *corev1.Pod, spread *v1beta1.WorkloadSpread, subset int) {
-	cost := costStep * (len(spread.Spec.Subsets) - subset)
-	delete(pod.Annotations, v1beta1.ReplacedCostAnnotation) // a copy of another pod's
-	if before, ok := pod.Annotations[contract.PodDeletionCostAnnotation]; ok {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1beta1.ReplacedCostAnnotation, before)
-	}
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, contract.PodDeletionCostAnnotation, strconv.Itoa(cost))
-}
 
 // marks are the patches of pods: the subset of those that are adopted, and deletion costs, by which workloads choose
 // the pods that go.
@@ -66,14 +53,14 @@ func (c *computation) setCost(change *action.PodChange, cost int) {
 	}
 	remember(change)
 	change.SetAnnotation(contract.PodDeletionCostAnnotation, text)
-	match, _ := read(change.Pod)
+	match, _ := subsets.Read(change.Pod)
 	switch {
 	case adopted: // it gets a match
 	case match.Name != c.Spread.Name:
-		change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(v1beta1.Match{Name: c.Spread.Name}))
+		change.SetAnnotation(v1beta1.MatchedAnnotation, subsets.Text(v1beta1.Match{Name: c.Spread.Name}))
 	case match.Released:
 		match.Released = false
-		change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(match))
+		change.SetAnnotation(v1beta1.MatchedAnnotation, subsets.Text(match))
 	}
 }
 
@@ -101,19 +88,19 @@ func (c *computation) costs() map[*corev1.Pod]int {
 				rank = n - 1 - i
 			}
 			beyond := 0
-			if c.limits[i] != Unlimited {
+			if c.limits[i] != subsets.Unlimited {
 				beyond = max(0, len(pods)-int(c.limits[i]))
 			}
 			for place, pod := range c.leastFirst(pods) {
-				costs[pod] = costStep * (n - rank)
+				costs[pod] = subsets.CostStep * (n - rank)
 				if place < beyond {
-					costs[pod] = -costStep * (rank + 1)
+					costs[pod] = -subsets.CostStep * (rank + 1)
 				}
 			}
 		}
 	}
 	for _, pod := range c.strays {
-		costs[pod] = -costStep * (n + 1)
+		costs[pod] = -subsets.CostStep * (n + 1)
 	}
 	return costs
 }

@@ -1,5 +1,9 @@
 package plan
 
+import (
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
+)
+
 // Numbers are the values of a spread's metrics.
 type Numbers struct {
 	Subsets []SubsetNumbers
@@ -23,7 +27,7 @@ func (p Plan) Numbers() Numbers {
 	c := p.made
 	n := Numbers{Without: len(c.withoutSubset())}
 	for i, total := range p.Status.SubsetStatuses {
-		s := SubsetNumbers{Name: total.Name, Active: int(total.Replicas), Limit: c.limits[i], Closed: isUnschedulable(total.Conditions)}
+		s := SubsetNumbers{Name: total.Name, Active: int(total.Replicas), Limit: c.limits[i], Closed: subsets.IsUnschedulable(total.Conditions)}
 		for _, list := range p.Status.VersionedSubsetStatuses {
 			s.Coming += len(list[i].CreatingPods)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // Plan is the result of one pass over a WorkloadSpread.
@@ -29,7 +30,7 @@ type Plan struct {
 // after the spread, and has no subset, takes a place before it is marked; a subset is closed before the pods are deleted
 // that it cannot have.
 func Compute(s Snapshot) Plan {
-	c := computation{Snapshot: s, limits: Limits(s.Spread, s.Target.Replicas), plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}}
+	c := computation{Snapshot: s, limits: subsets.Limits(s.Spread, s.Target.Replicas), plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}}
 	c.sort()
 	c.adopt()
 	c.plan.Add(action.Step{Name: "mark", Actions: c.marks()})
@@ -121,7 +122,7 @@ func (c *computation) group(version string) *group {
 func (c *computation) known(version string) []v1beta1.SubsetStatus {
 	list, ok := c.ledgers[version]
 	if !ok {
-		list = entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[version])
+		list = subsets.Entries(c.Spread, c.Spread.Status.VersionedSubsetStatuses[version])
 		c.ledgers[version] = list
 	}
 	return list
@@ -139,13 +140,13 @@ func (c *computation) sort() {
 	})
 	for _, pod := range pods {
 		g := c.group(c.version(pod))
-		match, ok := MatchOf(pod)
+		match, ok := subsets.MatchOf(pod)
 		mine := ok && match.Name == c.Spread.Name
-		if mine || !IsActive(pod) {
+		if mine || !subsets.IsActive(pod) {
 			g.seen[cmp.Or(match.UID, pod.Name)] = pod
 		}
-		switch i := indexOf(c.Spread, match.Subset); {
-		case !IsActive(pod):
+		switch i := subsets.Index(c.Spread, match.Subset); {
+		case !subsets.IsActive(pod):
 		case mine && i >= 0:
 			g.add(i, pod)
 		case mine:
@@ -170,7 +171,7 @@ func (c *computation) addReserving() {
 }
 
 func (c *computation) version(pod *corev1.Pod) string {
-	return VersionAmong(c.Target.Versions, pod, c.Target.Versioned)
+	return subsets.VersionAmong(c.Target.Versions, pod, c.Target.Versioned)
 }
 
 func (c *computation) now() metav1.Time { return metav1.NewTime(c.Now) }

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // ready is a pod that was created when the spread was and is ready since then.
@@ -101,7 +102,7 @@ func TestNewPodsHaveTheirCost(t *testing.T) {
 	s := snapshot(given("a=2 b=1 c"))
 	for i, subset := range []string{"a", "a", "b", "c", "c"} {
 		pod := ready(fmt.Sprint(subset, "-", i), member(subset))
-		SetCost(pod, s.Spread, indexOf(s.Spread, subset))
+		subsets.SetCost(pod, s.Spread, subsets.Index(s.Spread, subset))
 		s.Pods = append(s.Pods, pod)
 	}
 	assert.Empty(t, compute(t, s).Steps)
@@ -110,11 +111,11 @@ func TestNewPodsHaveTheirCost(t *testing.T) {
 func TestNumbersAreOfAllRevisions(t *testing.T) {
 	s := snapshot(given("a=2 b"), slices.Concat(many("a", 2, hash("old")), many("b", 1, hash("new")), []*corev1.Pod{ready("z-0", member("z"), hash("new"))})...)
 	s.Target.Versioned, s.Target.Latest = replicaSets(), "new"
-	books := Open(s.Spread, Limits(s.Spread, nil))
+	books := subsets.Open(s.Spread, subsets.Limits(s.Spread, nil))
 	assert.Equal(t, 0, books.Ledger("new").Admit("n", metav1.NewTime(s.Now), nil))
 	assert.True(t, books.Close())
 	assert.Equal(t, Numbers{Without: 1, Subsets: []SubsetNumbers{
-		{Name: "a", Active: 2, Coming: 1, Limit: 2}, {Name: "b", Active: 1, Limit: Unlimited},
+		{Name: "a", Active: 2, Coming: 1, Limit: 2}, {Name: "b", Active: 1, Limit: subsets.Unlimited},
 	}}, compute(t, s).Numbers())
 }
 
@@ -388,13 +389,13 @@ func TestAWrongClockFreesNoPlace(t *testing.T) {
 	s.Spread.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {
 		{Name: "a", CreatingPods: map[string]metav1.Time{"p": at}}, {Name: "b"},
 	}}
-	place := Entry{Version: v1beta1.VersionIgnored, Subset: "a", ID: "p", At: at.Unix()}
+	place := subsets.Entry{Version: v1beta1.VersionIgnored, Subset: "a", ID: "p", At: at.Unix()}
 	for seen, want := range map[time.Duration]string{0: "a 0/1 +1 b 0/-1", 29 * time.Second: "a 0/1 +1 b 0/-1", 30 * time.Second: "a 0/2 b 0/-1"} {
-		s.Seen = map[Entry]time.Time{place: s.Now.Add(-seen)}
+		s.Seen = map[subsets.Entry]time.Time{place: s.Now.Add(-seen)}
 		p := compute(t, s)
 		assert.Equal(t, want, count(p.Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]), seen)
 		assert.Len(t, p.Notices, int(seen/(30*time.Second)))
 	}
-	s.Seen = map[Entry]time.Time{}
+	s.Seen = map[subsets.Entry]time.Time{}
 	assert.Equal(t, "a 0/1 +1 b 0/-1", count(compute(t, s).Status.VersionedSubsetStatuses[v1beta1.VersionIgnored]), "it has come since")
 }

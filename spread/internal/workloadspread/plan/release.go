@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // Release is the plan of a pass over a spread that is gone: its pods lose the deletion costs that came from it.
@@ -25,8 +26,8 @@ func Release(pods []*corev1.Pod, known action.Refusals, now time.Time) action.Pl
 // a cost that another client sets from now on stays.
 func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions []action.Action) {
 	for _, pod := range pods {
-		match, ok := read(pod)
-		if !ok || match.Released || !IsActive(pod) {
+		match, ok := subsets.Read(pod)
+		if !ok || match.Released || !subsets.IsActive(pod) {
 			continue
 		}
 		change := action.NewPodChange(pod, now)
@@ -42,7 +43,7 @@ func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions
 		if match.Released = true; match.Subset == "" {
 			change.RemoveAnnotation(v1beta1.MatchedAnnotation)
 		} else {
-			change.SetAnnotation(v1beta1.MatchedAnnotation, textOf(match))
+			change.SetAnnotation(v1beta1.MatchedAnnotation, subsets.Text(match))
 		}
 		actions = append(actions, action.Action{
 			Verb: action.PatchMetadata, Object: pod, Independent: true, Patches: change.Patches(), Reason: "Release",
@@ -64,14 +65,14 @@ func remember(change *action.PodChange) {
 
 // isReleased reports whether the pod's annotation shows that it has no cost of a spread's.
 func isReleased(pod *corev1.Pod) bool {
-	match, ok := read(pod)
+	match, ok := subsets.Read(pod)
 	return ok && match.Released
 }
 
 // isFromSpread reports whether the cost of a pod comes from a spread: from the one that the pod names, and with a value that
 // a spread gives.
 func isFromSpread(pod *corev1.Pod) bool {
-	match, ok := read(pod)
+	match, ok := subsets.Read(pod)
 	cost, err := strconv.Atoi(pod.Annotations[contract.PodDeletionCostAnnotation])
-	return ok && !match.Released && err == nil && cost != 0 && cost%costStep == 0
+	return ok && !match.Released && err == nil && cost != 0 && cost%subsets.CostStep == 0
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 const replaced = v1beta1.ReplacedCostAnnotation
@@ -122,7 +123,7 @@ func (w *costWorld) add(spread *v1beta1.WorkloadSpread) {
 	if spread != nil && w.IntN(2) == 0 {
 		i := w.IntN(len(spread.Spec.Subsets))
 		member(spread.Spec.Subsets[i].Name)(pod)
-		SetCost(pod, spread, i)
+		subsets.SetCost(pod, spread, i)
 	}
 	w.pods[pod.Name] = pod
 }
@@ -135,7 +136,7 @@ func (w *costWorld) edit(alive bool) {
 	}
 	pod := w.pods[names[w.IntN(len(names))]].DeepCopy()
 	value := strconv.Itoa(100*w.IntN(6) + 7)
-	if match, ok := read(pod); !alive && (!ok || match.Released) {
+	if match, ok := subsets.Read(pod); !alive && (!ok || match.Released) {
 		value = strconv.Itoa(100 * w.IntN(6)) // whatever it is
 	}
 	gen.DeletionCost(value)(pod)

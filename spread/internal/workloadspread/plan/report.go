@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,21 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
+
+// left returns how much is left of the life of an entry. It begins when the entry was first seen, and now for an entry that
+// was not seen before.
+func (c *computation) left(e subsets.Entry, written metav1.Time, life time.Duration) time.Duration {
+	since := written.Time
+	if c.Seen != nil {
+		var ok bool
+		if since, ok = c.Seen[e]; !ok {
+			since = c.Now
+		}
+	}
+	return since.Add(life).Sub(c.Now)
+}
 
 // report computes the next status.
 func (c *computation) report() {
@@ -34,8 +49,8 @@ func (c *computation) report() {
 			e.CreatingPods = map[string]metav1.Time{}
 		}
 		e.CreatingPods[r.pod] = c.now().Rfc3339Copy()
-		e.MissingReplicas = room(c.limits[r.subset], e)
-		c.plan.RequeueWithin(creatingLife)
+		e.MissingReplicas = subsets.Room(c.limits[r.subset], e)
+		c.plan.RequeueWithin(subsets.CreatingLife)
 	}
 	next.SubsetStatuses = c.entriesOf(total, c.Spread.Status.SubsetStatuses, true)
 	c.setConditions(next)
@@ -48,7 +63,7 @@ func distribution(totals []v1beta1.SubsetStatus, limits []int32) string {
 	parts := make([]string, len(totals))
 	for i := range totals {
 		parts[i] = fmt.Sprintf("%s %d", totals[i].Name, totals[i].Replicas)
-		if limits[i] != Unlimited {
+		if limits[i] != subsets.Unlimited {
 			parts[i] += fmt.Sprintf("/%d", limits[i])
 		}
 	}
@@ -66,7 +81,7 @@ func (c *computation) count(g *group) []v1beta1.SubsetStatus {
 		}
 		c.keepCreating(g, e)
 		c.keepDeleting(g, active, e)
-		e.MissingReplicas = room(c.limits[i], e)
+		e.MissingReplicas = subsets.Room(c.limits[i], e)
 	}
 	return list
 }
@@ -74,14 +89,14 @@ func (c *computation) count(g *group) []v1beta1.SubsetStatus {
 // entriesOf returns the entries with replicas, room and condition; for totals without the pods that are being created or
 // deleted.
 func (c *computation) entriesOf(g *group, before []v1beta1.SubsetStatus, total bool) []v1beta1.SubsetStatus {
-	list := entries(c.Spread, before)
+	list := subsets.Entries(c.Spread, before)
 	for i := range list {
 		e := &list[i]
 		e.Replicas = g.replicas[i]
 		if total {
 			e.CreatingPods, e.DeletingPods = nil, nil
 		}
-		e.MissingReplicas = room(c.limits[i], e)
+		e.MissingReplicas = subsets.Room(c.limits[i], e)
 		c.setCondition(e, i, g.subsets[i], total)
 	}
 	return list
@@ -91,7 +106,7 @@ func (c *computation) entriesOf(g *group, before []v1beta1.SubsetStatus, total b
 func (c *computation) keepCreating(g *group, e *v1beta1.SubsetStatus) {
 	for _, id := range slices.Sorted(maps.Keys(e.CreatingPods)) {
 		at := e.CreatingPods[id]
-		left := c.left(creating(g.version, e.Name, id, at), at, creatingLife)
+		left := c.left(subsets.Creating(g.version, e.Name, id, at), at, subsets.CreatingLife)
 		pod := g.seen[id]
 		switch {
 		case g.noted[id]: // it is there, and about to be marked
@@ -125,14 +140,14 @@ func (c *computation) appeared(pod *corev1.Pod, id string, e *v1beta1.SubsetStat
 func (c *computation) keepDeleting(g *group, active map[string]bool, e *v1beta1.SubsetStatus) {
 	for _, name := range slices.Sorted(maps.Keys(e.DeletingPods)) {
 		at := e.DeletingPods[name]
-		left := c.left(deleting(g.version, e.Name, name, at), at, deletingLife)
+		left := c.left(subsets.Deleting(g.version, e.Name, name, at), at, subsets.DeletingLife)
 		switch {
 		case !active[name]:
 			delete(e.DeletingPods, name)
 		case left <= 0:
 			delete(e.DeletingPods, name)
 			c.notify(corev1.EventTypeWarning, EventDeletePodFailed, fmt.Sprintf(
-				"pod %s of subset %s still runs %s after its deletion or eviction was counted: another webhook or a budget may have rejected it", name, e.Name, deletingLife))
+				"pod %s of subset %s still runs %s after its deletion or eviction was counted: another webhook or a budget may have rejected it", name, e.Name, subsets.DeletingLife))
 		default:
 			c.plan.RequeueWithin(left)
 		}

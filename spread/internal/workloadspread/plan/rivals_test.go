@@ -12,16 +12,17 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 func TestTheOlderSpreadPrecedes(t *testing.T) {
 	a, b := given("a"), given("a")
 	b.UID = "x-uid"
-	assert.True(t, Precedes(a, b), "of two that are as old as each other the UIDs decide")
-	assert.False(t, Precedes(b, a))
+	assert.True(t, subsets.Precedes(a, b), "of two that are as old as each other the UIDs decide")
+	assert.False(t, subsets.Precedes(b, a))
 	a.CreationTimestamp = metav1.NewTime(gen.Epoch().Add(time.Second))
-	assert.True(t, Precedes(b, a))
-	assert.False(t, Precedes(a, b))
+	assert.True(t, subsets.Precedes(b, a))
+	assert.False(t, subsets.Precedes(a, b))
 }
 
 func TestASpreadTellsWhoHasItsPods(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ordering"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // The nodes of the first subset hold as many pods as it may have, and a rollout may have one pod out of service. It ends
@@ -30,7 +31,7 @@ func TestARolloutNeedsNoNodesBeyondTheLimit(t *testing.T) {
 	}
 	members := func(subset, version string) (n int) {
 		for _, pod := range s.Pods {
-			m, _ := MatchOf(pod)
+			m, _ := subsets.MatchOf(pod)
 			if m.Subset == subset && (version == "" || pod.Labels[contract.TemplateHashLabel] == version) {
 				n++
 			}
@@ -49,7 +50,7 @@ func TestARolloutNeedsNoNodesBeyondTheLimit(t *testing.T) {
 		victim := names[ordering.ForDeletion(old, nil)[0]]
 		s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Name == victim })
 		s.Spread.Status = *compute(t, s).Status
-		subset := Open(s.Spread.DeepCopy(), Limits(s.Spread, nil)).Ledger("new").Admit(fmt.Sprint("new-", i), metav1.NewTime(s.Now), nil)
+		subset := subsets.Open(s.Spread.DeepCopy(), subsets.Limits(s.Spread, nil)).Ledger("new").Admit(fmt.Sprint("new-", i), metav1.NewTime(s.Now), nil)
 		s.Pods = append(s.Pods, born(s.Spread, fmt.Sprint("new-", i), "new", subset))
 		require.LessOrEqual(t, members("a", ""), limit, "pod %d of the new revision waits for a node", i)
 	}
@@ -59,6 +60,6 @@ func TestARolloutNeedsNoNodesBeyondTheLimit(t *testing.T) {
 // born is a ready pod as admission makes it.
 func born(spread *v1beta1.WorkloadSpread, name, version string, subset int) *corev1.Pod {
 	pod := ready(name, member(spread.Spec.Subsets[subset].Name), hash(version), gen.OnNode("node-"+spread.Spec.Subsets[subset].Name))
-	SetCost(pod, spread, subset)
+	subsets.SetCost(pod, spread, subset)
 	return pod
 }

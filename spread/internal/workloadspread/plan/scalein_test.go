@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/ordering"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // I-WS-3: a workload that has its pods deleted by their costs, whatever its subsets and pods are, first loses the pods of no
@@ -93,22 +94,24 @@ func scaleIn(t *testing.T, s Snapshot, pods []*corev1.Pod, latest bool) {
 	members := map[int]int{}
 	for _, pod := range pods {
 		states = append(states, podstate.Of(pod, s.Now, 0))
-		m, _ := MatchOf(pod)
-		members[indexOf(s.Spread, m.Subset)]++
+		m, _ := subsets.MatchOf(pod)
+		members[subsets.Index(s.Spread, m.Subset)]++
 	}
-	limits := Limits(s.Spread, nil)
-	beyond := func(i int) bool { return i != None && limits[i] != Unlimited && members[i] > int(limits[i]) }
+	limits := subsets.Limits(s.Spread, nil)
+	beyond := func(i int) bool {
+		return i != subsets.None && limits[i] != subsets.Unlimited && members[i] > int(limits[i])
+	}
 	last := func(a, b int) int { return cmp.Compare(b, a) }
 	if !latest {
 		last = func(a, b int) int { return cmp.Compare(a, b) }
 	}
 	for _, index := range ordering.ForDeletion(states, nil) {
-		m, _ := MatchOf(pods[index])
-		got := indexOf(s.Spread, m.Subset)
+		m, _ := subsets.MatchOf(pods[index])
+		got := subsets.Index(s.Spread, m.Subset)
 		left := slices.SortedFunc(maps.Keys(members), last)
 		want := left[0]
-		if members[None] > 0 {
-			want = None
+		if members[subsets.None] > 0 {
+			want = subsets.None
 		} else if i := slices.IndexFunc(left, beyond); i >= 0 {
 			want = left[i]
 		}
@@ -146,7 +149,7 @@ func TestChangedLimitsAreMetByScaling(t *testing.T) {
 	p = compute(t, s)
 	assert.Empty(t, p.Steps)
 	s.Spread.Status = *p.Status
-	b := Open(s.Spread, Limits(s.Spread, nil))
+	b := subsets.Open(s.Spread, subsets.Limits(s.Spread, nil))
 	var names []string
 	for i := range 4 {
 		names = append(names, strconv.Itoa(i))

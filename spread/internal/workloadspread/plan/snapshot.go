@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // Snapshot is the state that a pass over one WorkloadSpread reads. Nothing in it is changed.
@@ -28,7 +29,7 @@ type Snapshot struct {
 	// reads.
 	Whole map[types.UID]*corev1.Pod
 	// Seen is since when each entry of the status counts; nil counts from when it was written.
-	Seen map[Entry]time.Time
+	Seen map[subsets.Entry]time.Time
 	// Pause is how long a subset gets no new pods after pods were unschedulable there.
 	Pause    time.Duration
 	Refusals action.Refusals
@@ -48,7 +49,7 @@ type Target struct {
 	// HasCosts is true if the workload scales in by deletion costs.
 	HasCosts bool
 	// Versioned are the kinds with separate places for each revision of pods.
-	Versioned Versioned
+	Versioned subsets.Versioned
 	// Selector are the keys of the labels by which the workload selects its pods; read only if HasLabels is true.
 	Selector []string
 	// Latest is the revision of new pods; empty if it is unknown.

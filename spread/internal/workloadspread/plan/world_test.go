@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // world is a spread with its pods on a server, a workload that creates and deletes pods, two replicas of the webhook and
@@ -81,14 +82,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-func (w *world) versioned() Versioned {
+func (w *world) versioned() subsets.Versioned {
 	if len(w.versions) > 1 {
 		return replicaSets()
 	}
 	return nil
 }
 
-func (w *world) limits() []int32 { return Limits(w.spread, new(int32(6))) }
+func (w *world) limits() []int32 { return subsets.Limits(w.spread, new(int32(6))) }
 
 func (w *world) record() {
 	w.history = append(w.history, state{w.at, w.spread, maps.Clone(w.pods)})
@@ -116,14 +117,14 @@ func (w *world) write(made *v1beta1.WorkloadSpread) bool {
 }
 
 // serve is what a replica of the webhook does: it counts from what it knows best, and reads the server after a conflict.
-func (w *world) serve(r *replica, apply func(*Books)) {
+func (w *world) serve(r *replica, apply func(*subsets.Books)) {
 	known := w.view(&r.seen).spread
 	if r.last != nil && number(r.last) > number(known) {
 		known = r.last
 	}
 	for {
 		made := known.DeepCopy()
-		b := Open(made, w.limits())
+		b := subsets.Open(made, w.limits())
 		apply(b)
 		if !b.Close() {
 			return
@@ -159,19 +160,19 @@ func (w *world) create() {
 			ids[i] = name
 		}
 	}
-	subsets := make([]int, len(pods))
-	w.serve(r, func(b *Books) {
+	chosen := make([]int, len(pods))
+	w.serve(r, func(b *subsets.Books) {
 		for i, pod := range pods {
-			subsets[i] = b.Ledger(VersionOf(pod, w.versioned())).Admit(ids[i], metav1.NewTime(w.at), w.gone)
+			chosen[i] = b.Ledger(subsets.VersionOf(pod, w.versioned())).Admit(ids[i], metav1.NewTime(w.at), w.gone)
 		}
 	})
 	for i, pod := range pods {
-		if subsets[i] != None {
-			m := v1beta1.Match{Name: w.spread.Name, Subset: w.spread.Spec.Subsets[subsets[i]].Name}
+		if chosen[i] != subsets.None {
+			m := v1beta1.Match{Name: w.spread.Name, Subset: w.spread.Spec.Subsets[chosen[i]].Name}
 			if ids[i] != pod.Name {
 				m.UID = ids[i]
 			}
-			require.NoError(w, Inject(pod, &w.spread.Spec.Subsets[subsets[i]], m, nil))
+			require.NoError(w, subsets.Inject(pod, &w.spread.Spec.Subsets[chosen[i]], m, nil))
 		} else {
 			w.overflow++
 		}
@@ -224,10 +225,10 @@ func (w *world) remove() {
 		w.record()
 		return
 	}
-	if m, ok := MatchOf(pod); ok && w.IntN(4) > 0 && IsActive(pod) {
-		w.serve(w.replicas[w.IntN(len(w.replicas))], func(b *Books) {
+	if m, ok := subsets.MatchOf(pod); ok && w.IntN(4) > 0 && subsets.IsActive(pod) {
+		w.serve(w.replicas[w.IntN(len(w.replicas))], func(b *subsets.Books) {
 			if !w.gone(pod.Name) {
-				b.Ledger(VersionOf(pod, w.versioned())).Leave(m.Subset, pod.Name, m.UID, metav1.NewTime(w.at))
+				b.Ledger(subsets.VersionOf(pod, w.versioned())).Leave(m.Subset, pod.Name, m.UID, metav1.NewTime(w.at))
 			}
 		})
 	}
@@ -245,7 +246,7 @@ func (w *world) terminate(pod *corev1.Pod) {
 // kubelet moves a pod on: to a node, to its end, or not.
 func (w *world) kubelet() {
 	pod := w.some()
-	if pod == nil || !IsActive(pod) {
+	if pod == nil || !subsets.IsActive(pod) {
 		return
 	}
 	after := pod.DeepCopy()
@@ -328,9 +329,9 @@ func (w *world) execute(a *action.Action) int {
 			return 0 // it has changed
 		}
 		require.True(w, waits && w.at.Sub(since) >= 5*time.Second, "only pods that cannot be scheduled are deleted")
-		m, _ := MatchOf(pod)
-		known := entries(w.spread, w.spread.Status.VersionedSubsetStatuses[VersionOf(pod, w.versioned())])
-		require.True(w, isUnschedulable(known[indexOf(w.spread, m.Subset)].Conditions), "its successor goes elsewhere")
+		m, _ := subsets.MatchOf(pod)
+		known := subsets.Entries(w.spread, w.spread.Status.VersionedSubsetStatuses[subsets.VersionOf(pod, w.versioned())])
+		require.True(w, subsets.IsUnschedulable(known[subsets.Index(w.spread, m.Subset)].Conditions), "its successor goes elsewhere")
 		w.moved++
 		w.terminate(pod)
 		return 1

@@ -1,4 +1,4 @@
-package plan
+package subsets
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func Inject(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset, match v1beta1
 	if fields := Estranged(&created, &pod.ObjectMeta, selector); len(fields) > 0 {
 		return fmt.Errorf("apply the patch of subset %s: %s", subset.Name, EstrangedText(fields))
 	}
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1beta1.MatchedAnnotation, textOf(match))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1beta1.MatchedAnnotation, Text(match))
 	return nil
 }
 
@@ -41,11 +41,11 @@ func constrain(spec *corev1.PodSpec, subset *v1beta1.WorkloadSpreadSubset) {
 	a := spec.Affinity.NodeAffinity
 	a.PreferredDuringSchedulingIgnoredDuringExecution = append(
 		slices.Clip(a.PreferredDuringSchedulingIgnoredDuringExecution), subset.PreferredNodeSelector...)
-	a.RequiredDuringSchedulingIgnoredDuringExecution = narrowed(a.RequiredDuringSchedulingIgnoredDuringExecution, subset.RequiredNodeSelector)
+	a.RequiredDuringSchedulingIgnoredDuringExecution = Narrowed(a.RequiredDuringSchedulingIgnoredDuringExecution, subset.RequiredNodeSelector)
 }
 
-// narrowed adds a term to each of the selector's terms, of which one must hold.
-func narrowed(selector *corev1.NodeSelector, by *corev1.NodeSelectorTerm) *corev1.NodeSelector {
+// Narrowed adds a term to each of the selector's terms, of which one must hold.
+func Narrowed(selector *corev1.NodeSelector, by *corev1.NodeSelectorTerm) *corev1.NodeSelector {
 	if by == nil {
 		return selector
 	}

@@ -1,4 +1,4 @@
-package plan
+package subsets
 
 import (
 	"maps"
@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// creatingLife is how long a place is kept for a pod that does not appear.
-	creatingLife = 30 * time.Second
+	// CreatingLife is how long a place is kept for a pod that does not appear.
+	CreatingLife = 30 * time.Second
 	// recycleAge is how old a place is at least that another pod takes over: by then the status counts the pod that it was
 	// kept for, if that was created at once, and the webhook knows how many pods are wanted. Times have whole seconds.
 	recycleAge = 3 * time.Second
-	// deletingLife is how long a deletion that was admitted may take to begin.
-	deletingLife = 15 * time.Second
+	// DeletingLife is how long a deletion that was admitted may take to begin.
+	DeletingLife = 15 * time.Second
 )
 
-// mostVersions is how many versions have places of their own. Labels of pods contain the version, and any client may write
+// MostVersions is how many versions have places of their own. Labels of pods contain the version, and any client may write
 // them.
-const mostVersions = 50
+const MostVersions = 50
 
 // None is the index of no subset.
 const None = -1
@@ -50,13 +50,13 @@ func (b *Books) Spread() *v1beta1.WorkloadSpread { return b.spread }
 // Ledger returns the ledger of a version. Every subset of the spec is in it. Versions beyond a large number share one.
 func (b *Books) Ledger(version string) *Ledger {
 	known := b.spread.Status.VersionedSubsetStatuses
-	if _, ok := known[version]; !ok && b.ledgers[version] == nil && len(known)+len(b.ledgers) >= mostVersions {
+	if _, ok := known[version]; !ok && b.ledgers[version] == nil && len(known)+len(b.ledgers) >= MostVersions {
 		version = v1beta1.VersionIgnored
 	}
 	l := b.ledgers[version]
 	if l == nil {
-		l = &Ledger{limits: b.limits, entries: entries(b.spread, b.spread.Status.VersionedSubsetStatuses[version])}
-		b.count(version, l.entries)
+		l = &Ledger{limits: b.limits, Entries: Entries(b.spread, b.spread.Status.VersionedSubsetStatuses[version])}
+		b.count(version, l.Entries)
 		b.ledgers[version] = l
 	}
 	return l
@@ -86,13 +86,13 @@ func (b *Books) Close() (changed bool) {
 			continue
 		}
 		changed = true
-		for i := range l.entries {
-			l.entries[i].MissingReplicas = room(l.limits[i], &l.entries[i])
+		for i := range l.Entries {
+			l.Entries[i].MissingReplicas = Room(l.limits[i], &l.Entries[i])
 		}
 		if b.spread.Status.VersionedSubsetStatuses == nil {
 			b.spread.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{}
 		}
-		b.spread.Status.VersionedSubsetStatuses[version] = l.entries
+		b.spread.Status.VersionedSubsetStatuses[version] = l.Entries
 	}
 	return changed
 }
@@ -110,15 +110,15 @@ func (b *Books) PassedOver() bool {
 // Ledger has the places of the subsets for the pods of one version.
 type Ledger struct {
 	limits  []int32
-	entries []v1beta1.SubsetStatus
+	Entries []v1beta1.SubsetStatus
 	changed bool
 
 	passedOver bool // a subset was full, and a pod went on
 }
 
-// entries returns copies of the entries of all subsets in the order of the spec. A new version begins with the known state
+// Entries returns copies of the entries of all subsets in the order of the spec. A new version begins with the known state
 // of the nodes: the condition of the totals.
-func entries(spread *v1beta1.WorkloadSpread, from []v1beta1.SubsetStatus) []v1beta1.SubsetStatus {
+func Entries(spread *v1beta1.WorkloadSpread, from []v1beta1.SubsetStatus) []v1beta1.SubsetStatus {
 	all := make([]v1beta1.SubsetStatus, len(spread.Spec.Subsets))
 	for i := range all {
 		name := spread.Spec.Subsets[i].Name
@@ -141,14 +141,14 @@ func (l *Ledger) Admit(id string, now metav1.Time, gone func(name string) bool) 
 	if i := l.placeOf(id); i != None {
 		return i
 	}
-	if i := l.leftBy(id); i != None && !isUnschedulable(l.entries[i].Conditions) && l.hasPlace(i, gone) {
+	if i := l.leftBy(id); i != None && !IsUnschedulable(l.Entries[i].Conditions) && l.hasPlace(i, gone) {
 		l.reserve(i, id, now)
 		return i
 	}
-	for i := range l.entries {
-		e := &l.entries[i]
+	for i := range l.Entries {
+		e := &l.Entries[i]
 		switch {
-		case isUnschedulable(e.Conditions):
+		case IsUnschedulable(e.Conditions):
 			continue
 		case l.limits[i] == Unlimited:
 			return i
@@ -162,7 +162,7 @@ func (l *Ledger) Admit(id string, now metav1.Time, gone func(name string) bool) 
 }
 
 func (l *Ledger) placeOf(id string) int {
-	return slices.IndexFunc(l.entries, func(s v1beta1.SubsetStatus) bool {
+	return slices.IndexFunc(l.Entries, func(s v1beta1.SubsetStatus) bool {
 		_, ok := s.CreatingPods[id]
 		return ok
 	})
@@ -170,7 +170,7 @@ func (l *Ledger) placeOf(id string) int {
 
 // leftBy returns the subset that a pod of the name is leaving: its successor of the same name gets into the same.
 func (l *Ledger) leftBy(name string) int {
-	return slices.IndexFunc(l.entries, func(s v1beta1.SubsetStatus) bool {
+	return slices.IndexFunc(l.Entries, func(s v1beta1.SubsetStatus) bool {
 		_, ok := s.DeletingPods[name]
 		return ok
 	})
@@ -182,8 +182,8 @@ func (l *Ledger) leftBy(name string) int {
 func (l *Ledger) Recycle(now metav1.Time, wanted func() (most int32, known bool)) {
 	var present int32
 	from, oldest, since := None, "", now.Add(-recycleAge)
-	for i := range l.entries {
-		e := &l.entries[i]
+	for i := range l.Entries {
+		e := &l.Entries[i]
 		present += e.Replicas + int32(len(e.CreatingPods)) - int32(len(e.DeletingPods))
 		for _, id := range slices.Sorted(maps.Keys(e.CreatingPods)) {
 			if at := e.CreatingPods[id]; isUID(id) && !at.After(since) && (from == None || at.Time.Before(since)) {
@@ -195,7 +195,7 @@ func (l *Ledger) Recycle(now metav1.Time, wanted func() (most int32, known bool)
 		return
 	}
 	if most, known := wanted(); known && present >= most {
-		delete(l.entries[from].CreatingPods, oldest)
+		delete(l.Entries[from].CreatingPods, oldest)
 		l.changed = true
 	}
 }
@@ -207,7 +207,7 @@ func isUID(id string) bool {
 
 // hasPlace asks about pods that are being deleted only if there is no other place.
 func (l *Ledger) hasPlace(i int, gone func(string) bool) bool {
-	e := &l.entries[i]
+	e := &l.Entries[i]
 	left := l.limits[i] - e.Replicas - int32(len(e.CreatingPods))
 	if left > 0 {
 		return true
@@ -227,7 +227,7 @@ func (l *Ledger) hasPlace(i int, gone func(string) bool) bool {
 }
 
 func (l *Ledger) reserve(i int, id string, now metav1.Time) {
-	e := &l.entries[i]
+	e := &l.Entries[i]
 	if e.CreatingPods == nil {
 		e.CreatingPods = map[string]metav1.Time{}
 	}
@@ -238,11 +238,11 @@ func (l *Ledger) reserve(i int, id string, now metav1.Time) {
 // Leave notes that a pod of a limited subset is being deleted, unless it is noted already or not counted yet. The pod
 // must have been active when the spread had this version.
 func (l *Ledger) Leave(subset, name, uid string, now metav1.Time) {
-	i := slices.IndexFunc(l.entries, func(s v1beta1.SubsetStatus) bool { return s.Name == subset })
+	i := slices.IndexFunc(l.Entries, func(s v1beta1.SubsetStatus) bool { return s.Name == subset })
 	if i < 0 || l.limits[i] == Unlimited {
 		return
 	}
-	e := &l.entries[i]
+	e := &l.Entries[i]
 	_, deleting := e.DeletingPods[name]
 	_, creating := e.CreatingPods[name]
 	_, unnamed := e.CreatingPods[uid]
@@ -256,6 +256,7 @@ func (l *Ledger) Leave(subset, name, uid string, now metav1.Time) {
 	l.changed = true
 }
 
-func isUnschedulable(conditions []metav1.Condition) bool {
+// IsUnschedulable reports whether the conditions of a subset tell that it takes no pods.
+func IsUnschedulable(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionFalse(conditions, v1beta1.SubsetSchedulable)
 }

@@ -1,4 +1,4 @@
-package plan
+package subsets
 
 import (
 	"strings"
@@ -47,8 +47,8 @@ func NeedsReplicas(spread *v1beta1.WorkloadSpread) bool {
 	return false
 }
 
-// room is how many places are left of a limit.
-func room(limit int32, s *v1beta1.SubsetStatus) int32 {
+// Room is how many places are left of a limit.
+func Room(limit int32, s *v1beta1.SubsetStatus) int32 {
 	if limit == Unlimited {
 		return Unlimited
 	}

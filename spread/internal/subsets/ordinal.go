@@ -1,4 +1,4 @@
-package plan
+package subsets
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func SubsetOfRank(spread *v1beta1.WorkloadSpread, limits []int32, rank int) int 
 	for i := range limits {
 		name := spread.Spec.Subsets[i].Name
 		j := slices.IndexFunc(spread.Status.SubsetStatuses, func(s v1beta1.SubsetStatus) bool { return s.Name == name })
-		if j >= 0 && isUnschedulable(spread.Status.SubsetStatuses[j].Conditions) {
+		if j >= 0 && IsUnschedulable(spread.Status.SubsetStatuses[j].Conditions) {
 			continue
 		}
 		if end += int(limits[i]); limits[i] == Unlimited || rank < end {

@@ -1,4 +1,4 @@
-package plan
+package subsets
 
 import (
 	"encoding/json"
@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 )
 
-// isFixed reports whether workloads find their pods by a label: one of their selector's keys, or a label with the revision
+// IsFixed reports whether workloads find their pods by a label: one of their selector's keys, or a label with the revision
 // or the instance.
-func isFixed(label string, selector []string) bool {
+func IsFixed(label string, selector []string) bool {
 	switch label {
 	case contract.TemplateHashLabel, contract.RevisionLabel, contract.InstanceIDLabel:
 		return true
@@ -44,7 +44,7 @@ func Estranged(before, after *metav1.ObjectMeta, selector func() []string) (fiel
 		keys = selector()
 	}
 	for _, label := range changed {
-		if isFixed(label, keys) {
+		if IsFixed(label, keys) {
 			fields = append(fields, "metadata.labels["+label+"]")
 		}
 	}

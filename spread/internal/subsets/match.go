@@ -1,4 +1,4 @@
-package plan
+package subsets
 
 import (
 	"encoding/json"
@@ -17,18 +17,18 @@ import (
 
 // MatchOf returns which subset the annotation of a pod names, and whether it names one.
 func MatchOf(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
-	m, ok = read(pod)
+	m, ok = Read(pod)
 	return m, ok && m.Name != "" && m.Subset != ""
 }
 
 // NameOf returns the name of the spread that the pod belongs to, in a subset or in none of them; empty for none.
 func NameOf(pod *corev1.Pod) string {
-	m, _ := read(pod)
+	m, _ := Read(pod)
 	return m.Name
 }
 
-// read returns the content of a pod's annotation, and whether that can be read.
-func read(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
+// Read returns the content of a pod's annotation, and whether that can be read.
+func Read(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
 	text, found := pod.Annotations[v1beta1.MatchedAnnotation]
 	if !found || json.Unmarshal([]byte(text), &m) != nil { // encoding/json matches names in any case of letters
 		return v1beta1.Match{}, false
@@ -36,8 +36,8 @@ func read(pod *corev1.Pod) (m v1beta1.Match, ok bool) {
 	return m, true
 }
 
-// textOf returns the value of the annotation.
-func textOf(m v1beta1.Match) string {
+// Text returns the value of the annotation.
+func Text(m v1beta1.Match) string {
 	raw, _ := json.Marshal(m) // texts always have a JSON
 	return string(raw)
 }
@@ -82,12 +82,12 @@ func IsActive(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// indexOf returns the place of a subset in the list, -1 if there is none of the name.
-func indexOf(spread *v1beta1.WorkloadSpread, subset string) int {
+// Index returns the place of a subset in the list, -1 if there is none of the name.
+func Index(spread *v1beta1.WorkloadSpread, subset string) int {
 	return slices.IndexFunc(spread.Spec.Subsets, func(s v1beta1.WorkloadSpreadSubset) bool { return s.Name == subset })
 }
 
-// ignoresMetadata reports whether the labels and annotations of patches are kept off pods that existed before.
-func ignoresMetadata(spread *v1beta1.WorkloadSpread) bool {
+// IgnoresMetadata reports whether the labels and annotations of patches are kept off pods that existed before.
+func IgnoresMetadata(spread *v1beta1.WorkloadSpread) bool {
 	return strings.EqualFold(spread.Annotations[v1beta1.IgnorePatchMetadataAnnotation], "true")
 }
