@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,9 +29,6 @@ import (
 
 // republishPause is how old the selector of a workload's scale may be for a webhook after its status has changed.
 const republishPause = time.Second
-
-// readTimeout limits one read of a webhook, which has to answer before the API server's timeout.
-const readTimeout = 2 * time.Second
 
 // Reads of pods by webhooks: how many a second, and at once. Each eviction is one; the API server reads and writes more for it.
 const (
@@ -73,7 +69,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{Copy: env.Options.DisableNoDeepCopy})
 	s.covers = cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
-	limited := limitedReader{Reader: live, limiter: rate.NewLimiter(readsPerSecond, readsAtOnce)}
+	limited := coreadmission.LimitReads(live, rate.NewLimiter(readsPerSecond, readsAtOnce))
 	pods := budgetadmission.Pods{
 		Cover: s.covers, Ledger: shared, Live: limited,
 		Gates: env.Options.FeatureGates, Refused: refused,
@@ -110,26 +106,7 @@ func orAllow(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	if on {
 		return e
 	}
-	return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
-		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") }),
-	}}
-}
-
-// limitedReader reads no more often than the limiter allows, because anybody who may evict a pod can cause reads. A caller
-// that would have to wait longer than readTimeout gets the error TooManyRequests.
-type limitedReader struct {
-	client.Reader
-	limiter *rate.Limiter
-}
-
-// Get implements client.Reader.
-func (r limitedReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	if r.limiter.Wait(ctx) != nil {
-		return apierrors.NewTooManyRequests("too many requests; retry", 1)
-	}
-	return r.Reader.Get(ctx, key, object, options...)
+	return e.Answering(admission.Allowed, "")
 }
 
 // forgetRefusals ends the metric of budgets that are deleted.

@@ -30,7 +30,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	}
 	images := imageadmission.Webhook{Clock: env.Clock}
 	requests := recreateadmission.Webhook{
-		Reader: limitedReader{Reader: live, limiter: coreadmission.QueryLimiter()}, Open: s.backlog.Open,
+		Reader: coreadmission.LimitReads(live, coreadmission.QueryLimiter()), Open: s.backlog.Open,
 	}
 	pods := launchadmission.Webhook{Suffix: func() string { return utilrand.String(suffixLength) }}
 
@@ -56,7 +56,7 @@ func orRefuse(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	if on {
 		return e
 	}
-	return answering(e.Path, admission.Denied, "feature-gate "+string(features.KruiseDaemon)+" is not enabled")
+	return e.Answering(admission.Denied, "feature-gate "+string(features.KruiseDaemon)+" is not enabled")
 }
 
 // orAllow allows all requests unchanged while a feature gate is off.
@@ -64,11 +64,5 @@ func orAllow(on bool, e coreadmission.Endpoint) coreadmission.Endpoint {
 	if on {
 		return e
 	}
-	return answering(e.Path, admission.Allowed, "")
-}
-
-func answering(path string, answer func(string) admission.Response, message string) coreadmission.Endpoint {
-	return coreadmission.Endpoint{Path: path, Handler: &admission.Webhook{
-		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return answer(message) }),
-	}}
+	return e.Answering(admission.Allowed, "")
 }

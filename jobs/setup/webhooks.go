@@ -45,11 +45,7 @@ func webhooks(_ context.Context, env *manager.Environment) (manager.Webhooks, er
 func orRefuse(env *manager.Environment, e coreadmission.Endpoint) coreadmission.Endpoint {
 	for _, gate := range []features.Name{features.KruiseDaemon, featuregates.ImagePullJobGate} {
 		if !env.Options.FeatureGates.Enabled(gate) {
-			return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
-				Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
-					return admission.Denied("feature-gate " + string(gate) + " is not enabled")
-				}),
-			}}
+			return e.Answering(admission.Denied, "feature-gate "+string(gate)+" is not enabled")
 		}
 	}
 	return e

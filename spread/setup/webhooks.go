@@ -129,9 +129,5 @@ func answer(on bool, e coreadmission.Endpoint, off func(string) admission.Respon
 	if on {
 		return e
 	}
-	return coreadmission.Endpoint{Path: e.Path, Handler: &admission.Webhook{
-		Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
-			return off("feature-gate " + string(featuregates.WorkloadSpread) + " is not enabled")
-		}),
-	}}
+	return e.Answering(off, "feature-gate "+string(featuregates.WorkloadSpread)+" is not enabled")
 }

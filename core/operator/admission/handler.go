@@ -22,6 +22,14 @@ type Endpoint struct {
 	Handler http.Handler
 }
 
+// Answering returns an endpoint of the same path that gives all requests one answer, such as webhook.Denied with a
+// message while a feature gate is off.
+func (e Endpoint) Answering(answer func(message string) webhook.Response, message string) Endpoint {
+	return Endpoint{Path: e.Path, Handler: &webhook.Webhook{
+		Handler: webhook.HandlerFunc(func(context.Context, webhook.Request) webhook.Response { return answer(message) }),
+	}}
+}
+
 // Handler answers the admission requests of one path. Requests for subresources that were not added are allowed.
 type Handler struct {
 	rules map[string]webhook.HandlerFunc // by subresource, empty for the main resource

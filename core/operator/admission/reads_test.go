@@ -1,4 +1,4 @@
-package setup
+package admission
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-project/flotilla/core/operator/admission"
 )
 
 // countingReader finds everything.
@@ -28,7 +26,7 @@ func (r *countingReader) Get(context.Context, client.ObjectKey, client.Object, .
 // Nobody finds out about a thousand pods at once by asking the webhook about each.
 func TestReadsOfPodsAreLimited(t *testing.T) {
 	server := &countingReader{}
-	reader := limitedReader{Reader: server, limiter: admission.QueryLimiter()}
+	reader := LimitReads(server, QueryLimiter())
 	var refused atomic.Int64
 	var group sync.WaitGroup
 	for range 1000 {
