@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/internal/frame/history"
 	"github.com/flotilla-project/flotilla/core/internal/frame/meter"
@@ -28,7 +28,7 @@ const discoveryTimeout = 5 * time.Second
 
 // Options describe the controller of one workload.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// Controller names the controller in logs and metrics.
 	Controller string
 	// EventSource is the name under which users see its events.
@@ -44,11 +44,11 @@ type Options struct {
 	PodLabel string
 }
 
-// Controller has the parts of a workload controller: those of every controller (package base), the revision history of its
+// Controller has the parts of a workload controller: those of every controller (package pass), the revision history of its
 // template, the search for pods that its cache does not show, and image pull jobs. It holds no state that the cluster
 // does not hold; the memory of its parts only saves requests.
 type Controller struct {
-	*base.Controller
+	*pass.Controller
 	// Cache is the manager's cache, for kinds that few workloads need.
 	Cache cache.Cache
 	// Templates asks the server for the defaults of templates.
@@ -72,7 +72,7 @@ func NewController(ctx context.Context, mgr ctrl.Manager, o Options) (*Controlle
 	kinds := writtenKinds(o.Cache)
 	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})
 	maps.Copy(kinds, o.Fenced)
-	c, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
+	c, err := pass.New(ctx, mgr, pass.Options{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ type Parts struct {
 }
 
 // Assemble creates the parts of a workload controller.
-func Assemble(c *base.Controller, p Parts) (*Controller, error) {
+func Assemble(c *pass.Controller, p Parts) (*Controller, error) {
 	counts, err := meter.New(p.Metrics, p.Controller)
 	if err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/internal/controllers/freshness"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -40,7 +40,7 @@ func givenController(t *testing.T) *frame.Controller {
 	}}
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
 	c, err := frame.NewController(t.Context(), mgr, frame.Options{
-		Settings: base.Settings{UserAgent: "test"}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
+		Settings: pass.Settings{UserAgent: "test"}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{}, Cache: cached, PodLabel: contract.InstanceIDLabel,
 	})
 	require.NoError(t, err)
 	env.Start(t, mgr)
@@ -86,10 +86,10 @@ func TestASpecThatCannotBeFollowedKeepsTheNextLook(t *testing.T) {
 	w := replicaSets(false)
 	w.Compute = func(snapshot) model.Plan { return model.Plan{Err: wrong, Plan: action.Plan{RequeueAfter: time.Second}} }
 	await.Until(t, func(check *assert.CollectT) {
-		pass, err := w.Look(t.Context(), controller, client.ObjectKeyFromObject(owner))
+		made, err := w.Look(t.Context(), controller, client.ObjectKeyFromObject(owner))
 		require.NoError(check, err)
-		assert.Equal(check, wrong, pass.Err)
-		assert.Equal(check, time.Second, pass.Plan.RequeueAfter)
+		assert.Equal(check, wrong, made.Err)
+		assert.Equal(check, time.Second, made.Plan.RequeueAfter)
 	})
 }
 
@@ -175,7 +175,7 @@ func TestANewLeaderWaitsForTheKindsThatItsPlansRestOn(t *testing.T) {
 	maps.Copy(cached.ByObject, fenced)
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = cached })
 	controller, err := frame.NewController(t.Context(), mgr, frame.Options{
-		Settings: base.Settings{UserAgent: "test", Fence: fence}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{},
+		Settings: pass.Settings{UserAgent: "test", Fence: fence}, Controller: t.Name(), EventSource: "test", Kind: &appsv1.ReplicaSet{},
 		Cache: cached, Fenced: fenced, PodLabel: contract.InstanceIDLabel,
 	})
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -78,7 +78,7 @@ func TestAWorkloadIsReadPlannedAndTold(t *testing.T) {
 	env.Need(t)
 	w := replicaSets(true)
 	mgr := env.Manager(t, func(o *ctrlmanager.Options) { o.Cache = w.CacheOptions("") })
-	require.NoError(t, w.SetUp(t.Context(), mgr, base.Settings{UserAgent: "test"}))
+	require.NoError(t, w.SetUp(t.Context(), mgr, pass.Settings{UserAgent: "test"}))
 	env.Start(t, mgr)
 
 	c := env.Client(t)

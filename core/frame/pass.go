@@ -3,7 +3,7 @@ package frame
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -11,7 +11,7 @@ import (
 
 // Pass is one run of the controller over one set.
 type Pass[S any] struct {
-	base.Pass
+	pass.Pass
 	// Seen is the input of the plan, and Todo the plan.
 	Seen S
 	Todo model.Plan

@@ -13,8 +13,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/internal/frame/meter"
 	"github.com/flotilla-project/flotilla/core/internal/frame/orphans"
@@ -35,7 +35,7 @@ type reconciler[T any, P fastclient.Object[T], S any] struct {
 
 // Reconcile runs one pass over the set of the request.
 func (r *reconciler[T, P, S]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.controller.Handle(ctx, req, func(ctx context.Context, name types.NamespacedName) (base.Pass, error) {
+	return r.controller.Handle(ctx, req, func(ctx context.Context, name types.NamespacedName) (pass.Pass, error) {
 		p, err := r.Look(ctx, r.controller, name)
 		return p.Pass, err
 	})

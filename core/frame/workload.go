@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/api/workload"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -55,7 +55,7 @@ type Workload[T any, P fastclient.Object[T], S any] struct {
 	// Indexes adds indexes of the kind's own to the cache. Optional.
 	Indexes func(ctx context.Context, indexer client.FieldIndexer) error
 	// Memories are the kind's own memories of sets. The one of a set is dropped when the set is gone. Optional.
-	Memories []base.Memory
+	Memories []pass.Memory
 	// Watch adds watches that wake a set, in addition to events of itself, its pods and its revisions. Optional.
 	Watch func(c *Controller, owners Owners, b *builder.Builder)
 	// Adopters returns a function that finds the sets that could adopt a pod without a controller. Nil means the sets
@@ -106,7 +106,7 @@ func (w *Workload[T, P, S]) CacheOptions(namespace string) cache.Options {
 
 // SetUp adds the controller to the manager. Every event of a set and of its revisions wakes it, and events of its pods
 // if they can change a plan. Create the manager's cache with CacheOptions, and call SetUp before the cache starts.
-func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings base.Settings) error {
+func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, settings pass.Settings) error {
 	if w.Indexes != nil {
 		if err := w.Indexes(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err

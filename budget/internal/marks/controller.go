@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/later"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -51,13 +51,13 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 
 // podMarks marks pods.
 type podMarks struct {
-	*base.Controller
+	*pass.Controller
 	cover cover.Reader
 }
 
 // Options describe the controller that marks pods.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// Cover reads which pods budgets cover. Its Cache is set by SetUpPods.
 	Cover cover.Reader
 	// Pods is how pods are cached.
@@ -68,7 +68,7 @@ type Options struct {
 
 // SetUpPods adds the controller that marks pods.
 func SetUpPods(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: PodController, EventSource: "podunavailablebudget-controller",
 		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: o.Pods, &v1beta1.PodUnavailableBudget{}: {}},
 	})
@@ -190,19 +190,19 @@ func requests(pods []*corev1.Pod) []reconcile.Request {
 
 // Reconcile runs one pass over a pod.
 func (r *podMarks) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 		pod, err := fastclient.Get[corev1.Pod](ctx, r.Reader, key)
 		if err != nil {
-			return base.Pass{}, fmt.Errorf("read pod %s: %w", key, err)
+			return pass.Pass{}, fmt.Errorf("read pod %s: %w", key, err)
 		}
 		if pod.DeletionTimestamp != nil {
-			return base.Pass{Object: pod}, nil
+			return pass.Pass{Object: pod}, nil
 		}
 		budgets, err := r.cover.Budgets(ctx, pod)
 		if err != nil {
-			return base.Pass{}, fmt.Errorf("find the budgets of pod %s: %w", key, later.OfAnother(err))
+			return pass.Pass{}, fmt.Errorf("find the budgets of pod %s: %w", key, later.OfAnother(err))
 		}
 		now := r.Clock.Now()
-		return base.Pass{Object: pod, Plan: ofPod(pod, budgets, r.KnownRefusals(pod, nil, 0, now), metav1.NewTime(now))}, nil
+		return pass.Pass{Object: pod, Plan: ofPod(pod, budgets, r.KnownRefusals(pod, nil, 0, now), metav1.NewTime(now))}, nil
 	})
 }

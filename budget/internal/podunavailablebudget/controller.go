@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 
@@ -24,7 +24,7 @@ import (
 // reconciler reconciles PodUnavailableBudgets. Its memory delays the end of grants and saves requests; a new process does
 // without it.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	cover      cover.Reader
 	memory     *memory.Objects[remembered]
 	overlaps   *overlaps
@@ -40,19 +40,19 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	b, err := fastclient.Get[v1beta1.PodUnavailableBudget](ctx, r.Reader, key)
 	if err != nil {
-		return base.Pass{}, fmt.Errorf("read budget %s: %w", key, err)
+		return pass.Pass{}, fmt.Errorf("read budget %s: %w", key, err)
 	}
 	if !r.isComplete(key.Namespace) {
-		p := base.Pass{Object: b}
+		p := pass.Pass{Object: b}
 		p.Plan.RequeueWithin(loading)
 		return p, nil
 	}
 	snap, err := r.snapshot(ctx, b)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	again := r.overlaps.compare(&snap)
 	todo := plan.Compute(snap)
@@ -69,20 +69,20 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		}
 	}
 	r.meter.show(key, &todo.Status, disruption.Guarded(snap.Pods))
-	pass := passOf(snap, todo)
-	pass.Through = r.through
+	made := passOf(snap, todo)
+	made.Through = r.through
 	for _, pod := range todo.Undone {
-		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: pod, Events: []action.Notice{{
+		made.OtherNotices = append(made.OtherNotices, pass.Notices{Object: pod, Events: []action.Notice{{
 			Type: corev1.EventTypeWarning, Reason: disruption.EventNotDeleted, WithStatus: true,
 			Note: "PodUnavailableBudget " + key.Name + " allowed the deletion of this pod, but the pod still runs after " + disruption.Life.String(),
 		}}})
 	}
-	return pass, nil
+	return made, nil
 }
 
 // passOf is the pass that carries out a plan. Admission writes the same status.
-func passOf(snap plan.Snapshot, todo plan.Plan) base.Pass {
-	return base.Pass{
+func passOf(snap plan.Snapshot, todo plan.Plan) pass.Pass {
+	return pass.Pass{
 		Object: snap.Budget, Plan: todo.Plan, Err: todo.Err,
 		Status: func(action.Failures) client.Object { return withStatus(snap.Budget, todo.Status) },
 		Renew: func(newer client.Object) (client.Object, []action.Notice) {

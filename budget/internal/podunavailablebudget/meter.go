@@ -16,7 +16,7 @@ var budgetPods = prometheus.NewGaugeVec(prometheus.GaugeOpts{ //nolint:gocheckno
 
 func init() { metrics.Registry.MustRegister(budgetPods) } //nolint:gochecknoinits // the registry is global
 
-// meter sets the metric of budgets. It implements base.Memory.
+// meter sets the metric of budgets. It implements pass.Memory.
 type meter struct{}
 
 // show sets the numbers that a pass has found. guarded is how many pods have a mark, without which the API server does not
@@ -29,7 +29,7 @@ func (meter) show(budget types.NamespacedName, s *v1beta1.PodUnavailableBudgetSt
 	}
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (meter) Forget(budget types.NamespacedName) {
 	budgetPods.DeletePartialMatch(prometheus.Labels{"namespace": budget.Namespace, "budget": budget.Name})
 }

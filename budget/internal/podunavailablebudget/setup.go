@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
@@ -36,7 +36,7 @@ const (
 
 // Options describe the controller.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// Cover reads which pods a budget covers. Its Cache is set by SetUp.
 	Cover cover.Reader
 	// IsComplete reports whether the cache has the pods of a namespace.
@@ -44,14 +44,14 @@ type Options struct {
 	// Chosen must have a reader. After each pass it gets the budgets with targets that may show in their status which pods
 	// they have.
 	Chosen chan<- event.GenericEvent
-	// Through writes statuses together with the grants that wait to be recorded, as base.Pass has it.
+	// Through writes statuses together with the grants that wait to be recorded, as pass.Pass has it.
 	Through func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
 // SetUp adds the controller to the manager: events of a budget wake it, and events of pods and workloads that concern it.
 // The indexes of package cover must have been added.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: "podunavailablebudget-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.PodUnavailableBudget{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
 	})

@@ -93,7 +93,7 @@ func (w *workloads) sees(budget types.NamespacedName) bool {
 	return true
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (w *workloads) Forget(budget types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,5 +15,5 @@ func newReplicas(t *testing.T, namespace string) operators.Replicas {
 	return operators.NewReplicas(t, &env, setup.Operator, namespace)
 }
 
-// pass is a request that is made as it is.
-func pass(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) }
+// hand is a request that is made as it is.
+func hand(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) }

@@ -35,7 +35,7 @@ func TestThePastIsNotPlannedFrom(t *testing.T) {
 			c := env.Client(t)
 			set := newSet(env.Namespace(t), 2, v1beta1.InPlaceIfPossible, maxUnavailable)
 			replicas := newReplicas(t, set.Namespace)
-			stop := replicas.Start(t, pass)
+			stop := replicas.Start(t, hand)
 			require.NoError(t, c.Create(t.Context(), set))
 			settles(t, c, set)
 			past := faults.Record(t, env, set.Namespace)

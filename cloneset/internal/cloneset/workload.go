@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
@@ -42,7 +42,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, HashClaims: true,
-		Memories: []base.Memory{failed},
+		Memories: []pass.Memory{failed},
 		Watch: func(_ *frame.Controller, owners frame.Owners, b *builder.Builder) {
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},

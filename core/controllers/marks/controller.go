@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 )
 
@@ -40,7 +40,7 @@ func Namespaces(name string) cache.ByObject {
 
 // Options describe the controller of one label.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// EventSource is the name under which users see its events.
 	EventSource string
 	Label       Label
@@ -50,7 +50,7 @@ type Options struct {
 
 // reconciler keeps the labels of namespaces.
 type reconciler[T any, P fastclient.Object[T]] struct {
-	*base.Controller
+	*pass.Controller
 	label Label
 	grace time.Duration
 }
@@ -58,7 +58,7 @@ type reconciler[T any, P fastclient.Object[T]] struct {
 // SetUp adds the controller that marks namespaces with objects of type T to the manager. The cache of the manager must
 // hold namespaces with the settings of Namespaces.
 func SetUp[T any, P fastclient.Object[T]](ctx context.Context, mgr ctrl.Manager, o Options) error {
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: o.EventSource,
 		Kinds: map[client.Object]cache.ByObject{&corev1.Namespace{}: Namespaces(o.Namespace), P(new(T)): {}},
 	})
@@ -99,20 +99,20 @@ func objects(grace time.Duration) handler.EventHandler {
 
 // Reconcile runs one pass over a namespace.
 func (r *reconciler[T, P]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	return r.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 		ns, err := fastclient.Get[corev1.Namespace](ctx, r.Reader, key)
 		if err != nil {
-			return base.Pass{}, fmt.Errorf("read namespace %s: %w", key.Name, err)
+			return pass.Pass{}, fmt.Errorf("read namespace %s: %w", key.Name, err)
 		}
 		if ns.DeletionTimestamp != nil {
-			return base.Pass{Object: ns}, nil
+			return pass.Pass{Object: ns}, nil
 		}
 		all, err := fastclient.All[T, P](ctx, r.Reader, ns.Name)
 		if err != nil {
-			return base.Pass{}, fmt.Errorf("list the %T of namespace %s: %w", *new(T), ns.Name, err)
+			return pass.Pass{}, fmt.Errorf("list the %T of namespace %s: %w", *new(T), ns.Name, err)
 		}
 		now := r.Clock.Now()
 		p := action.Plan{Refusals: r.KnownRefusals(ns, nil, 0, now), Now: now}
-		return base.Pass{Object: ns, Plan: r.label.keep(ns, len(all) > 0, r.grace, p)}, nil
+		return pass.Pass{Object: ns, Plan: r.label.keep(ns, len(all) > 0, r.grace, p)}, nil
 	})
 }

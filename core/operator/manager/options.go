@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/internal/operator/certs"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/process"
@@ -56,7 +56,7 @@ type Options struct {
 	WebhookLameDuck time.Duration
 	process.Limits
 	// Retries is how soon controllers repeat passes that have failed.
-	Retries base.Retries
+	Retries pass.Retries
 
 	// DisableNoDeepCopy makes lists from the cache return deep copies.
 	DisableNoDeepCopy bool

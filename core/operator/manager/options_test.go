@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/process"
 )
@@ -60,7 +60,7 @@ func TestParseReadsFlagsAndEnvironment(t *testing.T) {
 	assert.Equal(t, 7, workers)
 	assert.True(t, parsed.FeatureGates.Enabled("CloneSetShortHash"))
 	assert.InDelta(t, 30, parsed.QPS, 0)
-	retries := base.Retries{BaseDelay: time.Second, MaxDelay: time.Minute, QPS: 20, BucketSize: 200}
+	retries := pass.Retries{BaseDelay: time.Second, MaxDelay: time.Minute, QPS: 20, BucketSize: 200}
 	assert.Equal(t, retries, parsed.Retries)
 	assert.Equal(t, retries, (&Environment{Options: parsed.Options}).Settings("cloneset", 0).Retries)
 	assert.Equal(t, "kruise-system", parsed.LeaderElection.Namespace, "the Lease lives where the operator lives")

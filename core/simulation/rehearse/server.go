@@ -8,16 +8,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/informers"
 )
 
 // controller has the parts with which a pass reads. What writes is the operator of the world.
-func controller(w *cluster.World, c *informers.Cache) *base.Controller {
+func controller(w *cluster.World, c *informers.Cache) *pass.Controller {
 	live := liveOf(w)
-	return &base.Controller{
+	return &pass.Controller{
 		Client: live, Live: live, Reader: fastclient.NewReader(c, runtime.NewScheme(), fastclient.Options{}), Clock: worldClock{w},
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -32,7 +32,7 @@ func (n *node) givenManager() {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(n.name, cache.ByObject{}),
 		}
 	})
-	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, base.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}, &recreate.Backlog{}))
+	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, pass.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}, &recreate.Backlog{}))
 	env.Start(n.t, mgr)
 }
 
@@ -52,10 +52,10 @@ func (n *node) podNamed(name string, containers ...string) *corev1.Pod {
 func (n *node) run(pod *corev1.Pod) *corev1.Pod {
 	n.t.Helper()
 	require.NoError(n.t, n.client.Create(n.t.Context(), pod))
-	base := pod.DeepCopy()
+	parts := pod.DeepCopy()
 	pod.Status.PodIP = "127.0.0.1"
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	require.NoError(n.t, n.client.Status().Patch(n.t.Context(), pod, client.MergeFrom(base)))
+	require.NoError(n.t, n.client.Status().Patch(n.t.Context(), pod, client.MergeFrom(parts)))
 	(&simulate.Kubelet{Client: n.client, Runtime: n.runtime}).RunPod(n.t, pod)
 	return n.fresh(pod)
 }

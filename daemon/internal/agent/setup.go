@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -56,7 +56,7 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 // settings returns the settings that all controllers share. No other process writes the fields that these controllers write.
-func settings() base.Settings { return base.Settings{UserAgent: Name} }
+func settings() pass.Settings { return pass.Settings{UserAgent: Name} }
 
 func (a *agent) setUpPulls(ctx context.Context, mgr ctrl.Manager, recorder *events.Recorder) error {
 	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{

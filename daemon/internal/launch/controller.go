@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
 
 // reconciler starts the containers of pods in order. It holds no state.
-type reconciler struct{ *base.Controller }
+type reconciler struct{ *pass.Controller }
 
 // Reconcile runs one pass over the pod of the request.
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -24,12 +24,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // pass reads one pod and its ConfigMap, and plans.
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := r.snapshot(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
-	return base.Pass{Object: snap.Pod, Plan: plan.Compute(snap)}, nil
+	return pass.Pass{Object: snap.Pod, Plan: plan.Compute(snap)}, nil
 }
 
 // snapshot reads the input of the plan for one pod. Its error satisfies IsNotFound only when the pod is gone.

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -34,8 +34,8 @@ func ConfigMaps(namespace string) cache.ByObject {
 
 // SetUp adds the controller to the manager. The manager's cache must hold pods as podcache.ByObject and ConfigMaps as
 // ConfigMaps define.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
-	base, err := base.New(ctx, mgr, base.Options{
+func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
+	parts, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o, Controller: ControllerName, EventSource: "container-launch-priority-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: podcache.ByObject(o.Namespace), &corev1.ConfigMap{}: ConfigMaps(o.Namespace),
@@ -49,7 +49,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
 		For(&corev1.Pod{}, builder.WithPredicates(concerns())).
 		Owns(&corev1.ConfigMap{}).
 		WithOptions(o.Options(workers)).
-		Complete(&reconciler{Controller: base})
+		Complete(&reconciler{Controller: parts})
 }
 
 // concerns selects pods for which a plan could have something to do, and events after which it has not any more.

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch"
@@ -35,6 +35,6 @@ func givenControllerOf(t *testing.T, env testenv.Environment, namespace string) 
 		&corev1.Pod{}: podcache.ByObject(namespace), &corev1.ConfigMap{}: launch.ConfigMaps(namespace),
 	}}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return launch.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
+		return launch.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
 	})
 }

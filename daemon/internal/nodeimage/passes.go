@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -54,37 +54,37 @@ func newPasses(s sources) *passes {
 }
 
 // Look reads the objects of one node, and plans.
-func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := p.snapshot(ctx, key.Name)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	if snap.Image == nil {
 		p.agents.Forget(key)
 		p.sightings.Forget(key)
 	}
 	if snap.Image == nil && snap.Node == nil {
-		return base.Pass{}, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("nodeimages").GroupResource(), key.Name)
+		return pass.Pass{}, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("nodeimages").GroupResource(), key.Name)
 	}
 	snap.Refusals = p.Refusals(owner(snap), snap.Now)
 	todo := plan.Compute(snap)
-	pass := base.Pass{Object: owner(snap)}
+	made := pass.Pass{Object: owner(snap)}
 	if p.reports(snap, &todo) {
-		pass.Status = func(action.Failures) client.Object {
+		made.Status = func(action.Failures) client.Object {
 			after := snap.Image.DeepCopy()
 			after.Status = *todo.Status
 			return after
 		}
-		pass.After = func(_ context.Context, reported bool) time.Duration {
+		made.After = func(_ context.Context, reported bool) time.Duration {
 			if reported {
 				p.agents.Forget(key)
 			}
 			return 0
 		}
-		todo.Notices, pass.OtherNotices = notices(snap.Name, todo.Failures)
+		todo.Notices, made.OtherNotices = notices(snap.Name, todo.Failures)
 	}
-	pass.Plan = todo.Plan
-	return pass, nil
+	made.Plan = todo.Plan
+	return made, nil
 }
 
 // owner returns the object that the actions are recorded for: the NodeImage, or the node that is to get one.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 )
@@ -29,7 +29,7 @@ const workers = 3
 
 // Options change how the controller works.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// CreationDelay is how long a node must have been ready before it gets a NodeImage.
 	CreationDelay time.Duration
 }
@@ -40,14 +40,14 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := indexJobs(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	base, err := base.New(ctx, mgr, base.Options{
+	parts, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: "nodeimage-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: {}},
 	})
 	if err != nil {
 		return err
 	}
-	r := newReconciler(base, o.CreationDelay)
+	r := newReconciler(parts, o.CreationDelay)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.NodeImage{}).

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/nodeimage/plan"
@@ -38,7 +38,7 @@ func (p *passes) reports(snap plan.Snapshot, todo *plan.Plan) bool {
 }
 
 // notices returns the events about failures, on the NodeImage and on the owners of each tag.
-func notices(node string, failures []plan.Failure) (onImage []action.Notice, onOwners []base.Notices) {
+func notices(node string, failures []plan.Failure) (onImage []action.Notice, onOwners []pass.Notices) {
 	byOwner := map[corev1.ObjectReference][]action.Notice{}
 	for _, failure := range failures {
 		notice := failure.Notice(node)
@@ -49,7 +49,7 @@ func notices(node string, failures []plan.Failure) (onImage []action.Notice, onO
 		}
 	}
 	for owner, events := range byOwner {
-		onOwners = append(onOwners, base.Notices{Object: &owner, Events: events})
+		onOwners = append(onOwners, pass.Notices{Object: &owner, Events: events})
 	}
 	return onImage, onOwners
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -50,7 +50,7 @@ func givenControllerOf(t *testing.T, env testenv.Environment, transform ...tools
 	}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
 		return nodeimage.SetUp(t.Context(), mgr, nodeimage.Options{
-			CreationDelay: delay, Settings: base.Settings{Reader: reader, UserAgent: userAgent},
+			CreationDelay: delay, Settings: pass.Settings{Reader: reader, UserAgent: userAgent},
 		})
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/informers"
@@ -38,7 +38,7 @@ type keeper struct {
 	passes *passes // nil before the operator plans
 	cache  *informers.Cache
 	view   *operator.View
-	pass   base.Pass
+	pass   pass.Pass
 }
 
 // Restart implements operator.Restarter.
@@ -67,7 +67,7 @@ func (k *keeper) Plan(v *operator.View, now time.Time, _ uint64) ([]action.Step,
 	var err error
 	k.pass, err = k.passes.Look(ctrl.LoggerInto(k.t.Context(), logr.Discard()), types.NamespacedName{Name: "n1"})
 	if err != nil {
-		k.pass = base.Pass{}
+		k.pass = pass.Pass{}
 		if !apierrors.IsNotFound(err) {
 			k.life.w.Violate("no pass: %v", err)
 		}

@@ -10,8 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -20,7 +20,7 @@ import (
 
 // reconciler does the manager's part of requests.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	memory *plan.Memory
 	// clock is the name of the machine's clock.
 	clock string
@@ -32,13 +32,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // pass reads one request and its pod, and plans.
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := r.snapshot(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	return base.Pass{Object: snap.Request, Plan: todo.Plan, Status: func(done action.Failures) client.Object {
+	return pass.Pass{Object: snap.Request, Plan: todo.Plan, Status: func(done action.Failures) client.Object {
 		after := snap.Request.DeepCopy()
 		after.Status = todo.Status(done)
 		return after

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
@@ -44,7 +44,7 @@ func TestARefusedManagerIsQuiet(t *testing.T) {
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(pod.Namespace, cache.ByObject{}),
 		}}
 		shaky.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-			return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent}, &recreate.Backlog{})
+			return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent}, &recreate.Backlog{})
 		})
 		machine := givenNode(t, c, pod)
 		r := newRequest("again", pod, "a")

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -32,11 +32,11 @@ const podIndex = "podUID"
 
 // SetUp adds the controller to the manager, and lets the backlog count by its cache. The manager's cache must hold pods as
 // podcache.ByObject defines.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, backlog *Backlog) error {
+func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings, backlog *Backlog) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta1.ContainerRecreateRequest{}, podIndex, podOf); err != nil {
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
-	base, err := base.New(ctx, mgr, base.Options{
+	parts, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o, Controller: ControllerName, EventSource: "containerrecreaterequest-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(o.Namespace, cache.ByObject{}),
@@ -46,9 +46,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings, backlog *Back
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: base, memory: plan.NewMemory(), clock: clockName()}
-	base.AddMemories(r.memory)
-	backlog.cached.Store(&cached{mgr.GetCache(), base.Reader})
+	r := &reconciler{Controller: parts, memory: plan.NewMemory(), clock: clockName()}
+	parts.AddMemories(r.memory)
+	backlog.cached.Store(&cached{mgr.GetCache(), parts.Reader})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		For(&v1beta1.ContainerRecreateRequest{}).

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -35,6 +35,6 @@ func givenControllerWith(t *testing.T, backlog *recreate.Backlog) client.Client 
 	t.Helper()
 	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject("")}}
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return recreate.SetUp(t.Context(), mgr, base.Settings{Reader: reader, UserAgent: userAgent}, backlog)
+		return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, UserAgent: userAgent}, backlog)
 	})
 }

@@ -9,8 +9,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -62,7 +62,7 @@ func startController(t *testing.T, env testenv.Environment, namespace string, fe
 	t.Cleanup(func() { detector.Check(t) })
 	w := daemonset.Workload(on)
 	mgr := env.Manager(t, func(o *manager.Options) { o.Cache = w.CacheOptions(namespace) })
-	require.NoError(t, w.SetUp(t.Context(), mgr, base.Settings{
+	require.NoError(t, w.SetUp(t.Context(), mgr, pass.Settings{
 		UserAgent: userAgent, Reader: fastclient.Options{Detector: detector}, Namespace: namespace,
 	}))
 	env.Start(t, mgr)

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -49,7 +49,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 			}
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, HashLabel: contract.RevisionLabel,
-		Memories: []base.Memory{known},
+		Memories: []pass.Memory{known},
 		Watch: func(c *frame.Controller, _ frame.Owners, b *builder.Builder) {
 			b.Watches(&corev1.Node{}, nodeEvents(c.Reader, &known.Eligible))
 		},

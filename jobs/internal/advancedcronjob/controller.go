@@ -5,12 +5,12 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 )
 
 // reconciler runs the passes over AdvancedCronJobs with one kind of jobs.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	passes *passes
 	// over is nil where jobs of the kind are cached, otherwise it reports whether they are by now.
 	over func() bool

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 
@@ -31,14 +31,14 @@ type passes struct {
 }
 
 // Look reads the objects of one AdvancedCronJob, and plans.
-func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := p.snapshot(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snap)
 	var made []plan.Child
-	return base.Pass{
+	return pass.Pass{
 		Object: snap.Cron, Plan: todo.Plan, Err: todo.Err,
 		Do: func(_ context.Context, execute func() progress.Result) progress.Result {
 			done := execute()

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -27,7 +27,7 @@ const workers = 3
 
 // Options change how the controller works.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// Clock gives the time and ticks while a kind is missing; nil for the real one.
 	Clock clock.WithTicker
 }
@@ -87,16 +87,16 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, g *optional
 	return add(mgr, name, k, o, &reconciler{Controller: b, passes: p, over: over}, func(c *builder.Builder) *builder.Builder { return c })
 }
 
-func newPasses(b *base.Controller, k *kind) *passes {
+func newPasses(b *pass.Controller, k *kind) *passes {
 	return &passes{kind: k, Reader: b.Reader, Clock: b.Clock, Refusals: func(of client.Object, now time.Time) action.Refusals {
 		return b.KnownRefusals(of, nil, 0, now)
 	}}
 }
 
 // newBase returns the parts of a controller that writes AdvancedCronJobs, and those kinds.
-func newBase(ctx context.Context, mgr ctrl.Manager, o Options, name string, written map[client.Object]cache.ByObject) (*base.Controller, error) {
+func newBase(ctx context.Context, mgr ctrl.Manager, o Options, name string, written map[client.Object]cache.ByObject) (*pass.Controller, error) {
 	written[&v1beta1.AdvancedCronJob{}] = fastclient.Within(o.Namespace, cache.ByObject{})
-	b, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: name, EventSource: "advancedcronjob-controller", Kinds: written})
+	b, err := pass.New(ctx, mgr, pass.Options{Settings: o.Settings, Controller: name, EventSource: "advancedcronjob-controller", Kinds: written})
 	if err != nil {
 		return nil, err
 	}

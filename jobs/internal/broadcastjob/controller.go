@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -30,13 +30,13 @@ func kind() schema.GroupVersionKind { return v1beta1.GroupVersion.WithKind(v1bet
 
 // reconciler runs the passes over BroadcastJobs.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	passes *passes
 }
 
 // Options change how the controller works.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// Bind has pods name their nodes themselves; otherwise the scheduler binds them.
 	Bind bool
 }
@@ -47,7 +47,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: "broadcastjob-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.BroadcastJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),

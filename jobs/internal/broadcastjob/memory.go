@@ -39,5 +39,5 @@ func (m *eligible) Verdicts(job *v1beta1.BroadcastJob, all []*corev1.Node) []eli
 	return m.of(job).Verdicts(job, &job.Spec.Template, all)
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (m *eligible) Forget(name types.NamespacedName) { m.jobs.Forget(name) }

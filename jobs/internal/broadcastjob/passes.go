@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -41,13 +41,13 @@ type passes struct {
 func newPasses(s sources) *passes { return &passes{sources: s, eligible: newEligible()} }
 
 // Look reads the objects of one job, and plans.
-func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := p.snapshot(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	return base.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
+	return pass.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
 		status := todo.Status(done)
 		if status == nil {
 			return nil

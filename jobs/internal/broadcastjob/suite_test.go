@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/simnodes"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
@@ -60,7 +60,7 @@ func givenControllerIn(t *testing.T, env testenv.Environment, namespace string) 
 	})
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
 		return broadcastjob.SetUp(t.Context(), mgr, broadcastjob.Options{
-			Settings: base.Settings{Reader: reader, UserAgent: userAgent, Namespace: namespace},
+			Settings: pass.Settings{Reader: reader, UserAgent: userAgent, Namespace: namespace},
 		})
 	})
 }

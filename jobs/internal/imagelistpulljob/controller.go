@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -28,12 +28,12 @@ const ControllerName = "imagelistpulljob"
 const workers = 3
 
 // reconciler reconciles ImageListPullJobs. It holds no state that the cluster does not hold.
-type reconciler struct{ *base.Controller }
+type reconciler struct{ *pass.Controller }
 
 // SetUp adds the controller to the manager: events of a job wake it, and events of its ImagePullJobs that change the
 // job's status. The index of owners of ImagePullJobs must have been added.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
-	b, err := base.New(ctx, mgr, base.Options{
+func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o, Controller: ControllerName, EventSource: "imagelistpulljob-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.ImageListPullJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),
@@ -75,18 +75,18 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	job, err := fastclient.Get[v1beta1.ImageListPullJob](ctx, r.Reader, key)
 	if err != nil {
-		return base.Pass{}, fmt.Errorf("read image list pull job %s: %w", key, err)
+		return pass.Pass{}, fmt.Errorf("read image list pull job %s: %w", key, err)
 	}
 	s := plan.Snapshot{Job: job, Now: r.Clock.Now()}
 	if s.Children, err = fastclient.Controlled[v1beta1.ImagePullJob](ctx, r.Reader, job); err != nil {
-		return base.Pass{}, fmt.Errorf("read the image pull jobs of a list: %w", err)
+		return pass.Pass{}, fmt.Errorf("read the image pull jobs of a list: %w", err)
 	}
 	s.Refusals = r.KnownRefusals(job, nil, 0, s.Now)
 	todo := plan.Compute(s)
-	return base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
+	return pass.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
 		status := todo.Status(done)
 		if status == nil {
 			return nil

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -41,7 +41,7 @@ func givenController(t *testing.T, env testenv.Environment, namespace string) cl
 		if err := fastclient.IndexOwners(t.Context(), mgr.GetFieldIndexer(), &v1beta1.ImagePullJob{}); err != nil {
 			return err
 		}
-		return imagelistpulljob.SetUp(t.Context(), mgr, base.Settings{Reader: reader, UserAgent: userAgent, Namespace: namespace})
+		return imagelistpulljob.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, UserAgent: userAgent, Namespace: namespace})
 	})
 }
 

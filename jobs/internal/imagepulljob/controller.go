@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/internal/imagepulljob/plan"
@@ -16,7 +16,7 @@ import (
 
 // reconciler runs the passes over ImagePullJobs.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	passes *passes
 	// over is nil where the copies of pull secrets are cached, otherwise it reports whether they are by now.
 	over func() bool
@@ -32,7 +32,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // waiting reconciles ImagePullJobs while there is an obstacle.
 type waiting struct {
-	*base.Controller
+	*pass.Controller
 	why  func() plan.Obstacle
 	over func() bool
 }
@@ -42,10 +42,10 @@ func (w *waiting) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if w.over() {
 		return ctrl.Result{}, nil
 	}
-	return w.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+	return w.Handle(ctx, req, func(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 		job, err := fastclient.Get[v1beta1.ImagePullJob](ctx, w.Reader, key)
 		if err != nil {
-			return base.Pass{}, fmt.Errorf("read image pull job %s: %w", key, err)
+			return pass.Pass{}, fmt.Errorf("read image pull job %s: %w", key, err)
 		}
 		now := w.Clock.Now()
 		todo := plan.Waiting(job, now, w.KnownRefusals(job, nil, 0, now), w.why())

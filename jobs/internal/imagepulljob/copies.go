@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -30,13 +30,13 @@ const releaseTime = time.Second
 // copyReconciler takes jobs out of the copies of secrets that they have used, if they went without doing so themselves:
 // a client has removed their finalizers, for instance to end a namespace while no operator ran.
 type copyReconciler struct {
-	*base.Controller
+	*pass.Controller
 	passes *copyPasses
 }
 
 // setUpCopies adds the controller of copies to the manager. The manager's cache must hold the copies.
 func setUpCopies(ctx context.Context, mgr ctrl.Manager, o Options, v *vault) error {
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName + "-copies", EventSource: "imagepulljob-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &corev1.Secret{}: secrets(o.ConfigNamespace)},
 	})

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -69,10 +69,10 @@ func newPasses(s sources) *passes {
 }
 
 // Look reads the objects of one job, and plans.
-func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := p.snapshot(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	snap.Refusals = p.Refusals(snap.Job, snap.Now)
 	todo := plan.Compute(snap)
@@ -83,8 +83,8 @@ func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 }
 
 // passOf returns the pass that carries out a plan.
-func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) base.Pass {
-	return base.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
+func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) pass.Pass {
+	return pass.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
 		status := todo.Status(done)
 		if status == nil {
 			return nil
@@ -103,10 +103,10 @@ type copyPasses struct {
 }
 
 // Look reads one copy and its jobs, and plans.
-func (p *copyPasses) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *copyPasses) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	copied, err := p.Shown.Secret(ctx, key.Name)
 	if err != nil {
-		return base.Pass{}, fmt.Errorf("read copy %s of a secret: %w", key, err)
+		return pass.Pass{}, fmt.Errorf("read copy %s of a secret: %w", key, err)
 	}
 	var gone []string
 	for _, job := range plan.References(copied) {
@@ -115,9 +115,9 @@ func (p *copyPasses) Look(ctx context.Context, key types.NamespacedName) (base.P
 		case apierrors.IsNotFound(err):
 			gone = append(gone, job)
 		case err != nil:
-			return base.Pass{}, fmt.Errorf("read image pull job %s: %w", job, err)
+			return pass.Pass{}, fmt.Errorf("read image pull job %s: %w", job, err)
 		}
 	}
 	now := p.Clock.Now()
-	return base.Pass{Object: copied, Plan: plan.Release(copied, gone, p.Refusals(copied, now), now)}, nil
+	return pass.Pass{Object: copied, Plan: plan.Release(copied, gone, p.Refusals(copied, now), now)}, nil
 }

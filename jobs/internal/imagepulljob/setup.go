@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -33,7 +33,7 @@ const workers = 3
 
 // Options change how the controller works.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// TTL is how much longer than its job a tag stays on a node.
 	TTL time.Duration
 	// ConfigNamespace is where node agents read pull secrets.
@@ -97,7 +97,7 @@ func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // wait adds the controller that reports why nothing is pulled.
 func wait(ctx context.Context, mgr ctrl.Manager, o Options, why func() plan.Obstacle, over func() bool) error {
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName + "-waiting", EventSource: "imagepulljob-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: fastclient.Within(o.Namespace, cache.ByObject{})},
 	})
@@ -119,7 +119,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o Options, v *vault, over func
 	} else {
 		name += "-without-secrets"
 	}
-	b, err := base.New(ctx, mgr, base.Options{Settings: o.Settings, Controller: name, EventSource: "imagepulljob-controller", Kinds: kinds})
+	b, err := pass.New(ctx, mgr, pass.Options{Settings: o.Settings, Controller: name, EventSource: "imagepulljob-controller", Kinds: kinds})
 	if err != nil {
 		return err
 	}

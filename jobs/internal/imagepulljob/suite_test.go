@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -70,7 +70,7 @@ func givenControllerOf(t *testing.T, env testenv.Environment) client.Client {
 	t.Helper()
 	return env.Control(t, fastclient.CacheOptions("", nil), func(mgr manager.Manager, reader fastclient.Options) error {
 		return imagepulljob.SetUp(t.Context(), mgr, imagepulljob.Options{
-			Settings: base.Settings{Reader: reader, UserAgent: userAgent}, TTL: 300 * time.Second, ConfigNamespace: config,
+			Settings: pass.Settings{Reader: reader, UserAgent: userAgent}, TTL: 300 * time.Second, ConfigNamespace: config,
 		})
 	})
 }

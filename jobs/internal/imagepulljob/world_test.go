@@ -20,7 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -151,14 +151,14 @@ func (w *world) addNode() {
 // operate runs a pass over a job.
 func (w *world) operate(key types.NamespacedName) {
 	w.busy, w.tried = key, map[string]bool{}
-	pass, err := w.passes.Look(ctrl.LoggerInto(w.Context(), logr.Discard()), key)
+	made, err := w.passes.Look(ctrl.LoggerInto(w.Context(), logr.Discard()), key)
 	if apierrors.IsNotFound(err) || err != nil && w.away {
 		return
 	}
 	require.NoError(w, err)
-	require.NoError(w, pass.Err)
-	if done, goesOn := w.carryOut(&pass); goesOn {
-		w.report(key, &pass, done)
+	require.NoError(w, made.Err)
+	if done, goesOn := w.carryOut(&made); goesOn {
+		w.report(key, &made, done)
 	}
 }
 
@@ -169,10 +169,10 @@ func (w *world) lookAtCopies() {
 			return // they are not watched
 		}
 		w.busy = key
-		pass, err := w.copies.Look(w.Context(), key)
+		made, err := w.copies.Look(w.Context(), key)
 		if !apierrors.IsNotFound(err) {
 			require.NoError(w, err)
-			w.carryOut(&pass)
+			w.carryOut(&made)
 		}
 	}
 }
@@ -189,15 +189,15 @@ func (w *world) copyKeys() (keys []types.NamespacedName) {
 }
 
 // carryOut carries out a plan, of which a crash may leave a part.
-func (w *world) carryOut(pass *base.Pass) (done progress.Result, goesOn bool) {
+func (w *world) carryOut(made *pass.Pass) (done progress.Result, goesOn bool) {
 	killed := false
-	done = progress.Run(pass.Plan.Steps, progress.InTurn(func(a *action.Action) progress.Outcome {
+	done = progress.Run(made.Plan.Steps, progress.InTurn(func(a *action.Action) progress.Outcome {
 		if killed = killed || w.odds(8); killed {
 			return progress.OutcomeOf(errKilled)
 		}
 		return progress.OutcomeOf(w.write(a))
 	}, func() time.Time { return w.at }), progress.Options{
-		Workload: memory.KeyOf(pass.Object), Generation: pass.Object.GetGeneration(), Refusals: w.memory,
+		Workload: memory.KeyOf(made.Object), Generation: made.Object.GetGeneration(), Refusals: w.memory,
 	})
 	if killed {
 		w.newOperator()
@@ -207,12 +207,12 @@ func (w *world) carryOut(pass *base.Pass) (done progress.Result, goesOn bool) {
 
 // report writes the status of a job, unless the job has changed since it was read. A job that has ended says the same for
 // ever.
-func (w *world) report(key types.NamespacedName, pass *base.Pass, done progress.Result) {
+func (w *world) report(key types.NamespacedName, made *pass.Pass, done progress.Result) {
 	job := w.jobs[key]
-	if job == nil || job.ResourceVersion != pass.Object.GetResourceVersion() {
+	if job == nil || job.ResourceVersion != made.Object.GetResourceVersion() {
 		return
 	}
-	after := pass.Status(done.Failures().WithDeferred(pass.Plan.Deferred))
+	after := made.Status(done.Failures().WithDeferred(made.Plan.Deferred))
 	if after == nil {
 		return
 	}

@@ -28,5 +28,5 @@ func (m *told) before(pod *corev1.Pod, n action.Notice) bool {
 	return before
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (m *told) Forget(name types.NamespacedName) { m.pods.Forget(name) }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -33,14 +33,14 @@ type passes struct {
 }
 
 // Look reads the objects that the plan for one pod needs, and plans.
-func (p *passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	snap, err := p.snapshot(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snap)
 	todo.Notices = slices.DeleteFunc(todo.Notices, func(n action.Notice) bool { return p.told.before(snap.Pod, n) })
-	return base.Pass{Object: snap.Pod, Plan: todo}, nil
+	return pass.Pass{Object: snap.Pod, Plan: todo}, nil
 }
 
 // snapshot reads the objects that the plan for one pod needs. Its error satisfies IsNotFound only when the pod is gone,

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -49,7 +49,7 @@ func rights(namespace string) optional.Rights {
 
 // SetUp adds the controller to the manager. It reads nodes from the manager's cache, and has a cache of its own for all
 // else. Until the cluster serves ContainerRecreateRequest, and the operator may make some, it serves virtual nodes only.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o base.Settings) error {
+func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
 	nodes := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), o.Reader)
 	mgr, err := withOwnCache(ctx, mgr, o.Namespace)
 	if err != nil {
@@ -78,7 +78,7 @@ func ready(ctx context.Context, mgr ctrl.Manager, discovery optional.Discovery, 
 
 // start adds the controller: events of pods with main containers that have ended wake it, and events of the requests
 // for them. A controller without requests ends when over returns true; with them over is nil.
-func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, nodes *fastclient.Reader, over func() bool) error {
+func start(ctx context.Context, mgr ctrl.Manager, o pass.Settings, nodes *fastclient.Reader, over func() bool) error {
 	name, served := ControllerName, over == nil
 	if !served {
 		name += "-waiting"
@@ -90,7 +90,7 @@ func start(ctx context.Context, mgr ctrl.Manager, o base.Settings, nodes *fastcl
 			return err
 		}
 	}
-	b, err := base.New(ctx, mgr, base.Options{Settings: o, Controller: name, EventSource: "sidecarterminator-controller", Kinds: kinds})
+	b, err := pass.New(ctx, mgr, pass.Options{Settings: o, Controller: name, EventSource: "sidecarterminator-controller", Kinds: kinds})
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
@@ -69,7 +69,7 @@ func givenControllerOf(t *testing.T, through testenv.Environment, namespace stri
 	givenNode(t, virtual, map[string]string{daemon.NodeTypeLabel: daemon.VirtualKubelet})
 	cached := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Node{}: nodes.Cached()})
 	through.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return sidecarterminator.SetUp(t.Context(), mgr, base.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
+		return sidecarterminator.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
 	})
 	return c
 }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/nodes"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -127,14 +127,14 @@ func (w *world) operate() {
 	if !w.passes.Served && (w.calm || w.IntN(4) == 0) {
 		w.begin(true) // requests are served and may be made by now
 	}
-	if pass, goesOn := w.look(); goesOn {
+	if made, goesOn := w.look(); goesOn {
 		now := func() time.Time { return w.at }
-		progress.Run(pass.Plan.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: memory.KeyOf(w.pod), Refusals: w.memory})
+		progress.Run(made.Plan.Steps, progress.InTurn(w.ask, now), progress.Options{Workload: memory.KeyOf(w.pod), Refusals: w.memory})
 	}
 }
 
 // look has the caches show the pod and its requests, and plans. It is false where there is nothing to plan.
-func (w *world) look() (base.Pass, bool) {
+func (w *world) look() (pass.Pass, bool) {
 	if !w.odds(3) {
 		w.seen = w.pod
 	}
@@ -142,26 +142,26 @@ func (w *world) look() (base.Pass, bool) {
 		w.asked = maps.Clone(w.requests)
 	}
 	w.show()
-	pass, err := w.passes.Look(w.Context(), client.ObjectKeyFromObject(w.pod))
+	made, err := w.passes.Look(w.Context(), client.ObjectKeyFromObject(w.pod))
 	if errors.Is(err, errFilling) {
 		w.caches.filling = ""
-		return base.Pass{}, false
+		return pass.Pass{}, false
 	}
 	if apierrors.IsNotFound(err) {
 		require.Equal(w, corev1.RestartPolicyAlways, w.pod.Spec.RestartPolicy, "a pod with sidecars is left out")
-		return base.Pass{}, false
+		return pass.Pass{}, false
 	}
 	require.NoError(w, err)
 	require.NotEqual(w, "Pod", w.caches.filling, "a pod that is not cached")
 	if w.caches.filling == daemon.ContainerRecreateRequestKind {
-		require.NotContains(w, pass.Plan.String(), "Create", "requests are made while those that there are cannot be read")
+		require.NotContains(w, made.Plan.String(), "Create", "requests are made while those that there are cannot be read")
 	}
-	require.Equal(w, w.pod.UID, pass.Object.GetUID())
-	for _, n := range pass.Plan.Notices {
+	require.Equal(w, w.pod.UID, made.Object.GetUID())
+	for _, n := range made.Plan.Notices {
 		require.False(w, w.said[n.Reason+n.Note], "it is said again: %s", n.Note)
 		w.said[n.Reason+n.Note] = true
 	}
-	return pass, true
+	return made, true
 }
 
 // show has the caches show the pod and its requests as the operator sees them, and all others.

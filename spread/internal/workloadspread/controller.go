@@ -10,8 +10,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -23,7 +23,7 @@ import (
 // reconciler reconciles WorkloadSpreads. It holds no state that the cluster does not hold; its memory only brings events to
 // their spread.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	workloads *workloads.Reader
 	versioned subsets.Versioned
 	pause     time.Duration
@@ -41,13 +41,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.Handle(ctx, req, r.pass)
 }
 
-func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	if !r.isComplete(key.Namespace) {
 		return r.wait(ctx, key)
 	}
 	snap, again, err := r.snapshot(ctx, key)
 	if apierrors.IsForbidden(err) {
-		return base.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err, Status: func(action.Failures) client.Object {
+		return pass.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err, Status: func(action.Failures) client.Object {
 			return withStatus(snap.Spread, plan.Unreadable(snap, err))
 		}}, nil
 	}
@@ -55,10 +55,10 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 		return r.release(ctx, key, err)
 	}
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	if snap.Spread.DeletionTimestamp != nil {
-		return base.Pass{Object: snap.Spread}, nil
+		return pass.Pass{Object: snap.Spread}, nil
 	}
 	todo := plan.Compute(snap)
 	todo.RequeueWithin(again)
@@ -69,22 +69,22 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (base.P
 }
 
 // wait is a pass that comes again once the cache may have the pods.
-func (r *reconciler) wait(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (r *reconciler) wait(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	spread, err := fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key)
 	if apierrors.IsNotFound(err) { // each of its pods wakes it when it comes to the cache
 		return r.release(ctx, key, err)
 	}
 	if err != nil {
-		return base.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
+		return pass.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
 	}
-	p := base.Pass{Object: spread}
+	p := pass.Pass{Object: spread}
 	p.Plan.RequeueWithin(loading)
 	return p, nil
 }
 
 // passOf is the pass that carries out a plan. Admission writes the same status.
-func passOf(spread *v1beta1.WorkloadSpread, todo plan.Plan) base.Pass {
-	return base.Pass{
+func passOf(spread *v1beta1.WorkloadSpread, todo plan.Plan) pass.Pass {
+	return pass.Pass{
 		Object: spread, Plan: todo.Plan,
 		Status: func(action.Failures) client.Object { return withStatus(spread, todo.Status) },
 		Renew: func(newer client.Object) (client.Object, []action.Notice) {

@@ -46,7 +46,7 @@ func Unplaced(namespace, spread string, reason admission.Reason) {
 	unplaced.WithLabelValues(namespace, spread, string(reason)).Inc()
 }
 
-// meter sets the metrics of spreads. It implements base.Memory.
+// meter sets the metrics of spreads. It implements pass.Memory.
 type meter struct {
 	mu      sync.Mutex
 	subsets map[types.NamespacedName][]string // that have series
@@ -85,7 +85,7 @@ func (m *meter) show(spread types.NamespacedName, n plan.Numbers) {
 	podsWithout.WithLabelValues(spread.Namespace, spread.Name).Set(float64(n.Without))
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (m *meter) Forget(spread types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/workloads"
@@ -21,10 +21,10 @@ import (
 
 // release is the pass over a spread that is gone; gone is the error for that. Its pods wake it, also pods of a spread that
 // was deleted while no operator ran: their namespace keeps its label.
-func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone error) (base.Pass, error) {
+func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone error) (pass.Pass, error) {
 	pods, err := r.naming(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	// An executor of plans looks whether the object of a plan is gone. This one stands for the spread, and is of no cached kind.
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -32,18 +32,18 @@ func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone
 	now := r.Clock.Now()
 	p := plan.Release(pods, r.KnownRefusals(object, nil, 0, now), now)
 	if p.Empty() && len(p.Waits) == 0 {
-		return base.Pass{}, gone
+		return pass.Pass{}, gone
 	}
 	// The cache of pods may be ahead of the one of spreads.
 	switch err := r.Live.Get(ctx, key, object.DeepCopy()); {
 	case err == nil:
-		waiting := base.Pass{Object: object}
+		waiting := pass.Pass{Object: object}
 		waiting.Plan.RequeueWithin(loading)
 		return waiting, nil
 	case !apierrors.IsNotFound(err):
-		return base.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
+		return pass.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
 	}
-	return base.Pass{Object: object, Plan: p}, nil
+	return pass.Pass{Object: object, Plan: p}, nil
 }
 
 // naming returns the pods that name the spread and have controllers that choose victims by deletion costs.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/optional"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -33,7 +33,7 @@ const (
 
 // Options change how the controller works.
 type Options struct {
-	base.Settings
+	pass.Settings
 	// Workloads reads the targets.
 	Workloads *workloads.Reader
 	// Versioned are the kinds of workloads with separate places for each revision.
@@ -42,7 +42,7 @@ type Options struct {
 	Pause time.Duration
 	// IsComplete reports whether the cache has the pods of a namespace.
 	IsComplete func(namespace string) bool
-	// Through writes statuses together with the places that wait to be written, as base.Pass has it.
+	// Through writes statuses together with the places that wait to be written, as pass.Pass has it.
 	Through func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
 
@@ -51,7 +51,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	b, err := base.New(ctx, mgr, base.Options{
+	b, err := pass.New(ctx, mgr, pass.Options{
 		Settings: o.Settings, Controller: ControllerName, EventSource: "workloadspread-controller",
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.WorkloadSpread{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // sights remember when this process first saw each entry of a status: the clock of the webhook that wrote it may be
-// wrong. It implements base.Memory.
+// wrong. It implements pass.Memory.
 type sights struct {
 	mu       sync.Mutex
 	bySpread map[types.NamespacedName]sighted
@@ -50,7 +50,7 @@ func (s *sights) look(spread *v1beta1.WorkloadSpread, now time.Time) map[subsets
 	return seen
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (s *sights) Forget(spread types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

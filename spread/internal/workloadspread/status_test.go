@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake" //nolint:depguard // the story is about moments that a real server gives only by chance
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/events"
 	"github.com/flotilla-project/flotilla/core/controllers/execute"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/controllers/status"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
@@ -141,7 +141,7 @@ func TestTheStatusKeepsUpWithAdmission(t *testing.T) {
 				Client: server, Live: server, Metrics: prometheus.NewRegistry(), Controller: "test", Refusals: memory, Clock: c.clock,
 			})
 			require.NoError(t, err)
-			controller := &base.Controller{
+			controller := &pass.Controller{
 				Client: server, Live: server, Refusals: memory, Executor: executor, Status: status.Writer{Client: server, Recorder: c},
 				Events: events.NewRecorder(clientevents.NewFakeRecorder(10000), server.Scheme(), c.clock), Clock: c.clock,
 			}

@@ -234,7 +234,7 @@ func (o *owners) set(spread types.NamespacedName, uids []types.UID) {
 	}
 }
 
-// Forget implements base.Memory.
+// Forget implements pass.Memory.
 func (o *owners) Forget(spread types.NamespacedName) { o.set(spread, nil) }
 
 // targets watches kinds of workloads from the first spread that has one of them as its target.

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
@@ -51,7 +51,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 		},
 		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,
 		IsMember: plan.IsMember, Adopters: adopters,
-		Indexes: indexMarks, Watch: watch, Memories: []base.Memory{failed},
+		Indexes: indexMarks, Watch: watch, Memories: []pass.Memory{failed},
 		PreDownload: featureGates.PreDownload,
 		Snapshot: func(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
 			s := plan.Snapshot{Snapshot: seen, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerstop"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
@@ -34,7 +34,7 @@ const (
 
 // Config has the settings and dependencies of the controller.
 type Config struct {
-	base.Settings
+	pass.Settings
 	// Node is the name of the node.
 	Node     string
 	Runtimes *cri.Runtimes
@@ -49,7 +49,7 @@ type Config struct {
 
 // reconciler runs the passes over the pods of the node.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	config Config
 	passes *Passes
 	stops  *stops.Stops
@@ -62,23 +62,23 @@ func Pods(node string) cache.ByObject {
 
 // SetUp adds the controller to the manager. The manager's cache must hold pods as Pods defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
-	base, err := base.New(ctx, mgr, base.Options{
+	parts, err := pass.New(ctx, mgr, pass.Options{
 		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
 		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(config.Node)},
 	})
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: base, config: config, stops: stops.New(config.Stopper, base.Clock, nil)}
+	r := &reconciler{Controller: parts, config: config, stops: stops.New(config.Stopper, parts.Clock, nil)}
 	r.passes = NewPasses(Sources{
 		Pod: func(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
-			return fastclient.Get[corev1.Pod](ctx, base.Reader, key)
+			return fastclient.Get[corev1.Pod](ctx, parts.Reader, key)
 		},
-		Refusals: func(pod client.Object, now time.Time) action.Refusals { return base.KnownRefusals(pod, nil, 0, now) },
-		Live:     base.Live, Runtimes: config.Runtimes, Clock: base.Clock, Metrics: config.Metrics,
+		Refusals: func(pod client.Object, now time.Time) action.Refusals { return parts.KnownRefusals(pod, nil, 0, now) },
+		Live:     parts.Live, Runtimes: config.Runtimes, Clock: parts.Clock, Metrics: config.Metrics,
 		EnvFromMetadata: config.EnvFromMetadata,
 	}, r.stops)
-	base.AddMemories(r.passes, r.stops)
+	parts.AddMemories(r.passes, r.stops)
 	if err := mgr.Add(r); err != nil {
 		return fmt.Errorf("add the end of restarts: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	planmemory "github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -65,27 +65,27 @@ func NewPasses(sources Sources, stops *stops.Stops) *Passes {
 func (p *Passes) Forget(key types.NamespacedName) { p.memory.Forget(key) }
 
 // Look reads the objects of one pod, and plans.
-func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	pod, err := p.sources.Pod(ctx, key)
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
-	pass := base.Pass{Object: pod}
+	made := pass.Pass{Object: pod}
 	p.stops.Abort(key, func(id string) bool { return !plan.Wants(pod, id) })
 	if pod.DeletionTimestamp != nil || !plan.NeedsAnnotation(pod) {
-		return pass, nil
+		return made, nil
 	}
 	snapshot, containers, err := p.snapshot(ctx, pod)
 	if cri.IsUnavailable(err) {
-		pass.Plan.RequeueWithin(unavailablePeriod)
-		return pass, nil
+		made.Plan.RequeueWithin(unavailablePeriod)
+		return made, nil
 	}
 	if err != nil {
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snapshot)
-	pass.Plan = todo.Plan
-	pass.Do = func(ctx context.Context, execute func() progress.Result) progress.Result {
+	made.Plan = todo.Plan
+	made.Do = func(ctx context.Context, execute func() progress.Result) progress.Result {
 		done := execute()
 		p.sources.Metrics.MetaPatches.Add(float64(done.Done(action.PatchStatus)))
 		if !todo.Reported(&done) {
@@ -98,7 +98,7 @@ func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 		}
 		return done
 	}
-	return pass, nil
+	return made, nil
 }
 
 // snapshot reads the pod's containers, and the environments that are not known yet.

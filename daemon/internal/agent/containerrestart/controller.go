@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
@@ -42,7 +42,7 @@ const (
 
 // Config has the settings and dependencies of the controller.
 type Config struct {
-	base.Settings
+	pass.Settings
 	// Node is the name of the node.
 	Node     string
 	Runtimes *cri.Runtimes
@@ -51,7 +51,7 @@ type Config struct {
 
 // reconciler runs the passes over the pods of the node.
 type reconciler struct {
-	*base.Controller
+	*pass.Controller
 	passes *Passes
 	stops  *stops.Stops
 	wakeup chan event.TypedGenericEvent[ctrl.Request]
@@ -74,7 +74,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	if err != nil {
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
-	base, err := base.New(ctx, mgr, base.Options{
+	parts, err := pass.New(ctx, mgr, pass.Options{
 		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.ContainerRecreateRequest{}: Requests(config.Node)},
 	})
@@ -82,17 +82,17 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		return err
 	}
 	r := &reconciler{
-		Controller: base, stops: stops.New(config.Stopper, base.Clock, nil),
+		Controller: parts, stops: stops.New(config.Stopper, parts.Clock, nil),
 		wakeup: make(chan event.TypedGenericEvent[ctrl.Request]), ending: make(chan struct{}),
 	}
 	r.passes = NewPasses(Sources{
 		Active: func(ctx context.Context, key types.NamespacedName) ([]*v1beta1.ContainerRecreateRequest, error) {
-			return fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, base.Reader, key.Namespace, podIndex, key.Name)
+			return fastclient.ByIndex[v1beta1.ContainerRecreateRequest](ctx, parts.Reader, key.Namespace, podIndex, key.Name)
 		},
-		Refusals: func(pod client.Object, now time.Time) action.Refusals { return base.KnownRefusals(pod, nil, 0, now) },
-		Live:     base.Live, Runtimes: config.Runtimes, Clock: base.Clock,
+		Refusals: func(pod client.Object, now time.Time) action.Refusals { return parts.KnownRefusals(pod, nil, 0, now) },
+		Live:     parts.Live, Runtimes: config.Runtimes, Clock: parts.Clock,
 	}, r.stops, r.wake)
-	base.AddMemories(r.passes)
+	parts.AddMemories(r.passes)
 	if err := mgr.Add(r); err != nil {
 		return fmt.Errorf("add the end of stops: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -60,32 +60,32 @@ func NewPasses(sources Sources, stops *stops.Stops, wake func(ctx context.Contex
 func (p *Passes) Forget(key types.NamespacedName) { p.memory.Forget(key) }
 
 // Look reads the objects of one pod, and plans.
-func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
-	pass := base.Pass{Object: podOf(key)}
+func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
+	made := pass.Pass{Object: podOf(key)}
 	requests, err := p.sources.Active(ctx, key)
 	if err != nil {
-		return pass, fmt.Errorf("list requests for pod %s: %w", key.Name, err)
+		return made, fmt.Errorf("list requests for pod %s: %w", key.Name, err)
 	}
 	under := p.stops.Of(key)
 	over, err := p.completedRequests(ctx, key, requests, under)
 	if err != nil {
-		return pass, err
+		return made, err
 	}
 	snapshot, containers, err := p.snapshot(ctx, key, slices.Concat(requests, over), under)
 	switch {
 	case cri.IsUnavailable(err):
 		ctrl.LoggerFrom(ctx).Info("Requests wait for the container runtime", "reason", err.Error())
-		pass.Plan.RequeueWithin(unavailablePeriod)
-		return pass, nil
+		made.Plan.RequeueWithin(unavailablePeriod)
+		return made, nil
 	case err != nil:
-		return pass, err
+		return made, err
 	case len(snapshot.Requests) == 0 && len(snapshot.Stops) == 0:
-		return pass, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("containerrecreaterequests").GroupResource(), key.Name)
+		return made, apierrors.NewNotFound(v1beta1.GroupVersion.WithResource("containerrecreaterequests").GroupResource(), key.Name)
 	}
 	todo := node.Compute(snapshot)
 	p.stops.Abort(key, func(id string) bool { return slices.Contains(todo.Abort, id) })
-	pass.Plan = todo.Plan
-	pass.Do = func(ctx context.Context, execute func() progress.Result) progress.Result {
+	made.Plan = todo.Plan
+	made.Do = func(ctx context.Context, execute func() progress.Result) progress.Result {
 		done := execute()
 		p.memory.addMaybeBegun(key, todo.Doubtful(&done))
 		p.memory.dropStale(key, &done)
@@ -97,7 +97,7 @@ func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (base.Pass,
 		}
 		return done
 	}
-	return pass, nil
+	return made, nil
 }
 
 // snapshot reads the containers of the pod from the runtime. Without requests nothing is read, and stops that have ended

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -45,7 +45,7 @@ const (
 
 // Config has the settings and dependencies of the controller.
 type Config struct {
-	base.Settings
+	pass.Settings
 	// Node is the name of the node, and of its NodeImage.
 	Node        string
 	Runtimes    *cri.Runtimes
@@ -61,7 +61,7 @@ type Config struct {
 
 // Puller starts and stops pulls as the NodeImage asks.
 type Puller struct {
-	*base.Controller
+	*pass.Controller
 	config  Config
 	pulls   *pulls
 	limiter flowcontrol.RateLimiter
@@ -75,7 +75,7 @@ func NodeImages(node string) cache.ByObject {
 
 // SetUp adds the controller to the manager. The manager's cache must hold NodeImages as NodeImages defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error) {
-	base, err := base.New(ctx, mgr, base.Options{
+	parts, err := pass.New(ctx, mgr, pass.Options{
 		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Events,
 		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: NodeImages(config.Node)},
 	})
@@ -83,7 +83,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error
 		return nil, err
 	}
 	p := &Puller{
-		Controller: base, config: config,
+		Controller: parts, config: config,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(writesPerSecond, writeBurst),
 		wakeup:  make(chan event.GenericEvent, 1),
 	}
@@ -123,26 +123,26 @@ func (p *Puller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 }
 
 // pass reads the NodeImage and the runtime, and plans.
-func (p *Puller) pass(ctx context.Context, key types.NamespacedName) (base.Pass, error) {
+func (p *Puller) pass(ctx context.Context, key types.NamespacedName) (pass.Pass, error) {
 	image, err := fastclient.Get[v1beta1.NodeImage](ctx, p.Reader, key)
 	if client.IgnoreNotFound(err) != nil {
-		return base.Pass{}, fmt.Errorf("read node image %s: %w", key.Name, err)
+		return pass.Pass{}, fmt.Errorf("read node image %s: %w", key.Name, err)
 	}
 	todo := plan.Compute(p.snapshot(image))
 	if image == nil {
 		p.pulls.execute(ctx, &todo)
-		return base.Pass{}, err
+		return pass.Pass{}, err
 	}
-	pass := base.Pass{Object: image, Do: func(ctx context.Context, _ func() progress.Result) progress.Result {
+	made := pass.Pass{Object: image, Do: func(ctx context.Context, _ func() progress.Result) progress.Result {
 		p.pulls.execute(ctx, &todo)
 		p.setMetrics(todo.Status)
 		return progress.Result{}
 	}}
-	pass.Plan.RequeueWithin(p.config.Jitter(resyncPeriod))
+	made.Plan.RequeueWithin(p.config.Jitter(resyncPeriod))
 	if todo.Unfinished {
-		pass.Plan.RequeueWithin(p.config.Jitter(unfinishedPeriod))
+		made.Plan.RequeueWithin(p.config.Jitter(unfinishedPeriod))
 	}
-	return pass, p.planStatus(&pass, image, &todo)
+	return made, p.planStatus(&made, image, &todo)
 }
 
 func (p *Puller) snapshot(image *v1beta1.NodeImage) plan.Snapshot {
@@ -155,7 +155,7 @@ func (p *Puller) snapshot(image *v1beta1.NodeImage) plan.Snapshot {
 
 // planStatus adds the status, if it differs, and the events of ended pulls to the pass. The limiter limits writes;
 // those that are deferred because they were refused take none of its tokens.
-func (p *Puller) planStatus(pass *base.Pass, image *v1beta1.NodeImage, todo *plan.Plan) error {
+func (p *Puller) planStatus(made *pass.Pass, image *v1beta1.NodeImage, todo *plan.Plan) error {
 	after := image.DeepCopy()
 	after.Status = *todo.Status
 	changes, err := client.MergeFrom(image).Data(after)
@@ -167,18 +167,18 @@ func (p *Puller) planStatus(pass *base.Pass, image *v1beta1.NodeImage, todo *pla
 	}
 	now := p.Clock.Now()
 	if known := p.KnownRefusals(image, nil, 0, now); !statusDeferred(image, known, now) && !p.limiter.TryAccept() {
-		pass.Plan.RequeueWithin(limitedPeriod)
+		made.Plan.RequeueWithin(limitedPeriod)
 		return nil
 	}
-	pass.Status = func(action.Failures) client.Object { return after }
-	pass.After = func(_ context.Context, reported bool) time.Duration {
+	made.Status = func(action.Failures) client.Object { return after }
+	made.After = func(_ context.Context, reported bool) time.Duration {
 		if reported {
 			p.observe(todo.Ended)
 		}
 		return 0
 	}
 	for i := range todo.Ended {
-		p.addEvents(pass, image, &todo.Ended[i])
+		p.addEvents(made, image, &todo.Ended[i])
 	}
 	return nil
 }
@@ -190,9 +190,9 @@ func statusDeferred(image *v1beta1.NodeImage, known action.Refusals, now time.Ti
 }
 
 // addEvents adds the events of an ended pull. They are recorded once the status is written.
-func (p *Puller) addEvents(pass *base.Pass, image *v1beta1.NodeImage, ended *plan.EndedPull) {
+func (p *Puller) addEvents(made *pass.Pass, image *v1beta1.NodeImage, ended *plan.EndedPull) {
 	if ended.Failure == "" {
-		pass.Plan.Notices = append(pass.Plan.Notices, action.Notice{
+		made.Plan.Notices = append(made.Plan.Notices, action.Notice{
 			Type: corev1.EventTypeNormal, Reason: EventSucceeded, Action: pullAction, WithStatus: true,
 			Note: fmt.Sprintf("Image %s is on node %s", ended.Ref, p.config.Node),
 		})
@@ -202,10 +202,10 @@ func (p *Puller) addEvents(pass *base.Pass, image *v1beta1.NodeImage, ended *pla
 		Type: corev1.EventTypeWarning, Reason: EventFailed, Action: pullAction, WithStatus: true,
 		Note: fmt.Sprintf("Failed to pull image %s on node %s: %s", ended.Ref, p.config.Node, ended.Failure),
 	}
-	pass.Plan.Notices = append(pass.Plan.Notices, failed)
+	made.Plan.Notices = append(made.Plan.Notices, failed)
 	failed.Related = image
 	for i := range ended.Owners {
-		pass.OtherNotices = append(pass.OtherNotices, base.Notices{Object: &ended.Owners[i], Events: []action.Notice{failed}})
+		made.OtherNotices = append(made.OtherNotices, pass.Notices{Object: &ended.Owners[i], Events: []action.Notice{failed}})
 	}
 }
 

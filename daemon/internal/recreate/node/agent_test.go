@@ -18,7 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/base"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/plan/memory"
 	"github.com/flotilla-project/flotilla/core/plan/progress"
@@ -162,29 +162,29 @@ func (w *world) agent(pod types.UID) {
 		return
 	}
 	ctx, key := ctrl.LoggerInto(w.t.Context(), logr.Discard()), passKey(pod)
-	pass, err := w.passes.Look(ctx, key)
+	made, err := w.passes.Look(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		w.passes.Forget(key)
 	case err != nil:
 		w.must(errors.Is(err, errServer), "a pass fails: %v", err)
-	case pass.Do == nil:
+	case made.Do == nil:
 		w.note("the agent waits for the runtime")
 	default:
-		w.follow(key, &pass)
+		w.follow(key, &made)
 	}
 }
 
 // follow carries out a pass. The agent may be killed between any two writes.
-func (w *world) follow(key types.NamespacedName, pass *base.Pass) {
+func (w *world) follow(key types.NamespacedName, made *pass.Pass) {
 	now := func() time.Time { return w.at("node") }
-	done := progress.Run(pass.Plan.Steps, progress.InTurn(w.write, now), progress.Options{Workload: memory.KeyOf(pass.Object), Refusals: w.pausing})
+	done := progress.Run(made.Plan.Steps, progress.InTurn(w.write, now), progress.Options{Workload: memory.KeyOf(made.Object), Refusals: w.pausing})
 	if errors.Is(done.Err, operator.ErrCrash) {
 		w.crash()
 		return
 	}
 	before := w.stops.Of(key)
-	pass.Do(ctrl.LoggerInto(w.t.Context(), logr.Discard()), func() progress.Result { return done })
+	made.Do(ctrl.LoggerInto(w.t.Context(), logr.Discard()), func() progress.Result { return done })
 	for id, stop := range w.stops.Of(key) {
 		if was, known := before[id]; known && was.Stage == stop.Stage && was.For == stop.For {
 			continue

@@ -1,4 +1,4 @@
-// Package base puts together the parts that every controller works with: a client, a reader of the cache, the tracker
+// Package pass puts together the parts that every controller works with: a client, a reader of the cache, the tracker
 // that keeps it from acting on stale views, the executor of its plans, the writer of its statuses and the recorder of its
 // events. A manager and the controller's options go in, the parts come out.
 //
@@ -28,4 +28,4 @@
 //     pass without Renew leaves it to the next one, which the event of that change starts.
 //   - The server reports a conflict though no client has changed the object: this is a refusal, but not an error.
 //   - The context ends: events of the writes are sent, no further action begins, and the error goes to the queue.
-package base
+package pass
