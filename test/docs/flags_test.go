@@ -223,12 +223,20 @@ func managers(t *testing.T) []string {
 func usesFrame(t *testing.T, feature string) bool {
 	t.Helper()
 	for _, file := range sources(t) {
-		if path.Dir(file.path) == feature+"/setup" {
-			for _, spec := range file.Imports {
-				if strings.HasSuffix(spec.Path.Value, `/core/frame"`) {
-					return true
-				}
+		if path.Dir(file.path) != feature+"/setup" {
+			continue
+		}
+		built := false
+		ast.Inspect(file.File, func(n ast.Node) bool {
+			called, ok := n.(*ast.SelectorExpr)
+			if ok && called.Sel.Name == "Operator" {
+				from, ok := called.X.(*ast.Ident)
+				built = built || ok && from.Name == "frame"
 			}
+			return true
+		})
+		if built {
+			return true
 		}
 	}
 	return false

@@ -20,7 +20,7 @@ func TestANewFeatureIsAFolder(t *testing.T) {
 	w.addFeature()
 
 	for fault := range strings.Lines(w.fails(".", w.tool("modcheck"), ".")) {
-		assert.Regexp(t, `^(kustomize|test): .*, add to (kustomize|test)/go\.mod: `, fault)
+		assert.Regexp(t, `^(kustomize|test|test/charts): .*, add to (kustomize|test|test/charts)/go\.mod: `, fault)
 	}
 	w.addRequirements()
 	w.runs("beacon/api", "go", "generate", "./...")
@@ -96,8 +96,8 @@ func (w worktree) addFeature() {
 func (w worktree) addRequirements() {
 	w.t.Helper()
 	const module = "github.com/flotilla-project/flotilla/beacon"
-	for _, folder := range []string{"kustomize", "test"} {
-		w.runs(folder, "go", "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"=../beacon", "-replace="+module+"/api=../beacon/api")
+	for folder, up := range map[string]string{"kustomize": "..", "test": "..", "test/charts": "../.."} {
+		w.runs(folder, "go", "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+up+"/beacon", "-replace="+module+"/api="+up+"/beacon/api")
 	}
 }
 
