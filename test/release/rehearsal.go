@@ -101,8 +101,10 @@ func (r Rehearsal) command(ctx context.Context, folder string, words ...string) 
 	fmt.Fprintf(r.Out, "$ %s\n", strings.Join(words, " "))
 	command := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the commands of a release
 	command.Dir, command.Stdout, command.Stderr = folder, r.Out, r.Out
-	// make tells its children about itself.
-	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
+	// make tells its children about itself, and tests of a module run without the workspace.
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") || strings.HasPrefix(v, "GOWORK=")
+	})
 	command.Env = append(command.Env, "GIT_AUTHOR_NAME=rehearsal", "GIT_AUTHOR_EMAIL=rehearsal@example.com", "GIT_COMMITTER_NAME=rehearsal",
 		"GIT_COMMITTER_EMAIL=rehearsal@example.com", "GIT_CONFIG_GLOBAL="+os.DevNull)
 	if err := command.Run(); err != nil {

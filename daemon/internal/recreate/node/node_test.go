@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -361,7 +362,8 @@ func TestTurns(t *testing.T) {
 	}
 	none := request("none", func(r *v1beta1.ContainerRecreateRequest) { r.Labels = nil })
 	plan := node.Compute(node.Snapshot{Requests: []*v1beta1.ContainerRecreateRequest{none}, Containers: both(), Now: at(10)})
-	plan.Now = time.Time{}
+	assert.True(t, plan.Empty(), "no UID is no pod")
+	plan.Plan = action.Plan{}
 	assert.Empty(t, plan, "no UID is no pod")
 }
 
