@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent"
+	"github.com/flotilla-project/flotilla/daemon/internal/featuregates"
 )
 
 // podOfASet returns a pod of a CloneSet whose container app reads annotation app-config.
@@ -133,7 +134,7 @@ func TestOtherPodsAreNotReported(t *testing.T) {
 }
 
 func TestWithoutTheGateNoPodsAreWatched(t *testing.T) {
-	gates, _, err := features.Parse(features.Source{Flag: "DaemonWatchingPod=false"})
+	gates, _, err := features.Parse(features.Source{Flag: "DaemonWatchingPod=false", Gates: featuregates.All()})
 	require.NoError(t, err)
 	n := givenNode(t, func(o *agent.Options) { o.FeatureGates = gates })
 	n.eventuallyReady()
