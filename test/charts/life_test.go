@@ -178,14 +178,14 @@ func TestHelmInstallsUpgradesRollsBackAndLeaves(t *testing.T) {
 	space := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": catalog.Namespace}}}
 	_, err := namespaces.Create(t.Context(), space, metav1.CreateOptions{})
 	require.NoError(t, err)
-	assert.ErrorContains(t, h.install(charts.Base, ""), "namespace flotilla-system lacks label app.kubernetes.io/part-of=flotilla: "+
+	require.ErrorContains(t, h.install(charts.Base, ""), "namespace flotilla-system lacks label app.kubernetes.io/part-of=flotilla: "+
 		"kubectl label namespace flotilla-system --overwrite app.kubernetes.io/part-of=flotilla pod-security.kubernetes.io/enforce=privileged")
 	_, err = namespaces.Patch(t.Context(), catalog.Namespace, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"app.kubernetes.io/part-of":"flotilla","pod-security.kubernetes.io/enforce":"privileged"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	require.NoError(t, h.install(charts.Base, ""))
 
-	assert.ErrorContains(t, h.install("cloneset", given), "CRD clonesets.apps.kruise.io not found: install chart cloneset-crds first")
+	require.ErrorContains(t, h.install("cloneset", given), "CRD clonesets.apps.kruise.io not found: install chart cloneset-crds first")
 	require.NoError(t, h.install("cloneset-crds", ""))
 	awaitServed(t, h)
 	set := &unstructured.Unstructured{}
@@ -221,7 +221,7 @@ func TestHelmInstallsUpgradesRollsBackAndLeaves(t *testing.T) {
 	require.Equal(t, cli.Done, code, output)
 	h.writeAuthority()
 	for _, name := range []string{"cloneset-crds", "cloneset"} {
-		assert.ErrorContains(t, h.install(name, map[string]string{"cloneset": given}[name]), `current value is "flotilla"`)
+		require.ErrorContains(t, h.install(name, map[string]string{"cloneset": given}[name]), `current value is "flotilla"`)
 		require.NoError(t, h.install(name, map[string]string{"cloneset": given}[name], func(i *action.Install) {
 			i.TakeOwnership, i.ForceConflicts, i.Replace = true, true, true
 		}))
