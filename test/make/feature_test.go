@@ -110,7 +110,8 @@ func (w worktree) read(name string) string {
 	return string(text)
 }
 
-// runs runs a command in a folder, each module on its own and without a network, and returns what it prints.
+// runs runs a command in a folder, each module on its own, and returns what it prints. A machine that has built nothing yet
+// downloads the modules of the tools.
 func (w worktree) runs(folder string, args ...string) string {
 	w.t.Helper()
 	out, err := w.command(folder, args...)
@@ -130,7 +131,7 @@ func (w worktree) command(folder string, args ...string) (string, error) {
 	w.t.Helper()
 	command := exec.CommandContext(w.t.Context(), args[0], args[1:]...) //nolint:gosec // programs of the repository
 	command.Dir = filepath.Join(w.root, folder)
-	command.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod -buildvcs=false")
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("run %s: %w", args[0], err)
