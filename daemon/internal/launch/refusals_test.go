@@ -33,8 +33,14 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 		givenControllerOf(t, faults.Over(env, f.Send), namespace)
 		c := env.Client(t)
 		pod := newPod(namespace)
-		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}
 		create(t, c, pod)
+		gated := newPod(namespace) // one write is wanted of each pod: of two without an answer, one waits for the other
+		gated.Name = "gated"
+		gated.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}}
+		for i := range gated.Spec.Containers {
+			gated.Spec.Containers[i].Env = nil
+		}
+		create(t, c, gated)
 		begun := newPod(namespace)
 		begun.Name = "begun"
 		for i := range begun.Spec.Containers {
@@ -47,16 +53,18 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 		becomeReady(t, c, begun, begun.Spec.Containers[0].Name)
 		for !f.Over() {
 			becomeReady(t, c, pod)
+			becomeReady(t, c, gated)
 			<-time.After(200 * time.Millisecond)
 			becomeReady(t, c, pod, "none")
+			becomeReady(t, c, gated, "none")
 		}
 		opened(t, c, pod, "p_10")
 		await.Until(t, func(collect *assert.CollectT) {
 			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(m), m))
 			assert.Len(collect, m.Data, 2)
 			assert.True(collect, metav1.IsControlledBy(m, begun))
-			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
-			assert.NotNil(collect, podstate.Condition(pod, contract.KruisePodReady))
+			require.NoError(collect, c.Get(t.Context(), client.ObjectKeyFromObject(gated), gated))
+			assert.NotNil(collect, podstate.Condition(gated, contract.KruisePodReady))
 		})
 		assert.Equal(t, 3, f.AssertQuiet(t, 2), "a pod, the ConfigMaps, and one of them")
 	})
