@@ -193,8 +193,18 @@ func (c *Cluster) Update(ctx context.Context, object *unstructured.Unstructured)
 	return nil
 }
 
-// Delete deletes the object with all that it owns. It reports whether there was one.
+// Delete deletes the object; all that it owns is deleted afterwards. It reports whether there was one.
 func (c *Cluster) Delete(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	return c.delete(ctx, object, metav1.DeletePropagationBackground)
+}
+
+// DeleteAfterDependents marks the object for deletion: it is gone when the pods and other objects that it controls are. It
+// reports whether there was one.
+func (c *Cluster) DeleteAfterDependents(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	return c.delete(ctx, object, metav1.DeletePropagationForeground)
+}
+
+func (c *Cluster) delete(ctx context.Context, object *unstructured.Unstructured, policy metav1.DeletionPropagation) (bool, error) {
 	resource, _, err := c.resource(object)
 	if meta.IsNoMatchError(err) {
 		return false, nil
@@ -202,7 +212,7 @@ func (c *Cluster) Delete(ctx context.Context, object *unstructured.Unstructured)
 	if err != nil {
 		return false, err
 	}
-	err = resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+	err = resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &policy})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -131,8 +131,11 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err, "asked once only")
 
+	collected := collectGarbage(t, client.Resource(sets))
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "10m")
 	require.Equal(t, cli.Done, code, output)
+	assert.Equal(t, []string{"default/web"}, collected(), "while the API server serves the kind")
+	assert.Regexp(t, `(?m)^cloneset objects: 1 object deleted, with their pods \(`, output)
 	_, err = client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
 }

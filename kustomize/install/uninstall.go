@@ -62,7 +62,7 @@ func NewUninstallCommand(flags genericclioptions.RESTClientGetter, streams gener
 	set.BoolVar(&u.crds, "delete-crds", false, "also delete the CRDs and all objects of their kinds; needs --yes")
 	set.BoolVar(&u.yes, "yes", false, "confirm --delete-crds")
 	set.BoolVar(&u.dryRun, "dry-run", false, "show the objects that would be deleted without deleting them")
-	set.DurationVar(&u.timeout, "timeout", patience, "time limit of the deletion of the CRDs")
+	set.DurationVar(&u.timeout, "timeout", patience, "time limit of each deletion: of the objects with their pods, and of the CRDs")
 	output.AddTo(set)
 	return command
 }
@@ -116,30 +116,18 @@ func mayRemove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feat
 	}
 	gone := append(leftovers(feature, objects), objects...)
 	if crds {
+		var rights []apply.Right
+		for _, crd := range ofStage(objects, apply.CRDs) {
+			rights = append(rights, apply.Right{Resource: ResourceOf(crd), Verbs: []string{"list", "get", "delete"}})
+		}
+		if err := cluster.Has(ctx, rights...); err != nil {
+			return err
+		}
 		gone = append(gone, openkruise.Leftovers(feature.Name)...)
 	} else {
 		gone = slices.DeleteFunc(gone, func(o *unstructured.Unstructured) bool { return apply.StageOf(o) == apply.CRDs })
 	}
 	return cluster.Check(ctx, gone, "delete")
-}
-
-// warn prints the objects that would be lost with the CRDs, and deletes nothing.
-func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features []catalog.Feature) error {
-	for _, feature := range features {
-		objects, err := removable(ctx, cluster, feature)
-		if err != nil {
-			return err
-		}
-		for _, crd := range ofStage(objects, apply.CRDs) {
-			resource := ResourceOf(crd)
-			found, err := cluster.List(ctx, resource, "", "")
-			if err != nil {
-				return err
-			}
-			u.warnOf(fmt.Sprintf("%s: %s would be deleted, with their pods", resource.GroupResource(), apply.Count(len(found), "object", "objects")))
-		}
-	}
-	return nil
 }
 
 // warnOf prints and reports a fact that the user should know.
@@ -166,7 +154,7 @@ func ResourceOf(crd *unstructured.Unstructured) schema.GroupVersionResource {
 	return resource
 }
 
-// remove deletes the operator: CRDs first, if asked for, because their objects are converted and admitted by it; then
+// remove deletes the operator: objects and CRDs first, if asked for, because the operator converts and admits the objects; then
 // webhooks, so that no request waits for a manager that is gone.
 func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feature) error {
 	objects, err := removable(ctx, cluster, feature)
@@ -177,6 +165,9 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 	if u.crds {
 		crds := ofStage(objects, apply.CRDs)
 		if err := u.unprotect(ctx, cluster, progress, feature.Name, crds); err != nil {
+			return err
+		}
+		if err := u.removeObjects(ctx, cluster, progress, feature.Name, crds); err != nil {
 			return err
 		}
 		if _, err := u.removeStage(ctx, cluster, progress, feature.Name, apply.CRDs, crds, true); err != nil {
@@ -209,22 +200,6 @@ func (u *uninstaller) remove(ctx context.Context, cluster *apply.Cluster, featur
 		}
 	}
 	return nil
-}
-
-// unprotect removes the objects that a takeover has left, and waits until the API server knows that the CRDs may be deleted.
-func (u *uninstaller) unprotect(ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, feature string, crds []*unstructured.Unstructured) error {
-	n, err := u.removeStage(ctx, cluster, progress, feature, "takeover", openkruise.Leftovers(feature), true)
-	if err != nil || n == 0 || u.dryRun {
-		return err
-	}
-	return apply.Await(ctx, u.timeout, progress.Tell, func(ctx context.Context) (bool, string, error) {
-		for _, crd := range crds {
-			if err := cluster.TryDelete(ctx, crd); err != nil {
-				return false, apply.Describe(crd) + " cannot be deleted yet: " + err.Error(), nil //nolint:nilerr // what it waits for
-			}
-		}
-		return true, "", nil
-	})
 }
 
 // removable returns the objects of a feature, whatever its version and components: objects that install applied have its

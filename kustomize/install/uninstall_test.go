@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
@@ -83,7 +84,8 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 	for _, resource := range webhooks {
 		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	}
-	stored := client.Resource(schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"}).Namespace("default")
+	stored := client.Resource(schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"})
+	inDefault := stored.Namespace("default")
 	for name, finalizer := range map[string]string{"mine": "apps.kruise.io/deletion-protection", "theirs": "example.io/backup"} {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet",
@@ -97,7 +99,7 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 			},
 		}}
 		require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
-			_, err := stored.Create(ctx, object, metav1.CreateOptions{})
+			_, err := inDefault.Create(ctx, object, metav1.CreateOptions{})
 			return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err), nil
 		}))
 	}
@@ -114,14 +116,16 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 	assert.Contains(t, output, told+"Until the operator is installed again, the deletion of these objects and of their namespaces waits\n")
 
 	for _, name := range []string{"mine", "theirs"} {
-		_, err := stored.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		_, err := inDefault.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--dry-run")
 	assert.Equal(t, cli.Done, code, output)
 	assert.Contains(t, output, "statefulset CRDs: 1 object would be deleted: CustomResourceDefinition statefulsets.apps.kruise.io (")
+	collected := collectGarbage(t, stored)
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
 	require.Equal(t, cli.Done, code, output)
+	assert.ElementsMatch(t, []string{"default/mine", "default/theirs"}, collected())
 }
 
 // What only an operator would tidy up, and what waits for it, is told before it goes.
@@ -159,4 +163,49 @@ func TestWhatAnOperatorLeaves(t *testing.T) {
 	require.NoError(t, client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("kruise-daemon-config").
 		Delete(t.Context(), "copy-123456", metav1.DeleteOptions{}))
 	remove(t, "jobs", "daemon")
+}
+
+// Objects that a client creates again and again are told, and their CRD stays with them.
+func TestObjectsThatComeBack(t *testing.T) {
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	output, code := call(t, clitest.Administrator, "install", "spread", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	for _, resource := range webhooks { // no manager answers them
+		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	spreads := schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "workloadspreads"}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			object := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "apps.kruise.io/v1beta1", "kind": "WorkloadSpread", "metadata": map[string]any{"generateName": "again-"},
+				"spec": map[string]any{
+					"targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+					"subsets":   []any{map[string]any{"name": "a", "maxReplicas": int64(1)}},
+				},
+			}}
+			_, _ = client.Resource(spreads).Namespace("default").Create(ctx, object, metav1.CreateOptions{}) // the kind goes with the test
+			return false, nil
+		})
+	}()
+	collected := collectGarbage(t, client.Resource(spreads))
+	require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		list, err := client.Resource(spreads).List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) > 0, "no object was created", err
+	}))
+
+	output, code = call(t, clitest.Administrator, "uninstall", "spread", "--delete-crds", "--yes", "--timeout", "10m")
+
+	stop()
+	<-ended
+	assert.Equal(t, cli.Failed, code)
+	assert.Regexp(t, `objects? (was|were) created again after the deletion, such as WorkloadSpread default/again-\w+: stop the client that creates them`, output)
+	_, err := client.Resource(definitions).Get(t.Context(), "workloadspreads.apps.kruise.io", metav1.GetOptions{})
+	require.NoError(t, err, "the CRD stays")
+	output, code = call(t, clitest.Administrator, "uninstall", "spread", "--delete-crds", "--yes", "--timeout", "10m")
+	assert.Equal(t, cli.Done, code, output)
+	assert.NotEmpty(t, collected())
 }
