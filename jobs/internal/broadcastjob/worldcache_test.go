@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -142,25 +143,26 @@ type moment struct {
 }
 
 // refresh has the caches show the present. Each may lag, but shows what the operator has written itself: a pass waits for
-// that.
+// that. The caches of a new operator begin with what those of the last one showed, or with something later: a cache has
+// filled only once it holds a list.
 func (w *world) refresh() {
 	if !w.odds(4) {
 		w.shown.nodes = maps.Clone(w.nodes)
-		show(w, &corev1.Node{}, w.nodes)
 	}
 	if w.wrote || !w.odds(4) {
 		w.shown.pods = maps.Clone(w.pods)
-		show(w, &corev1.Pod{}, w.pods)
 	}
 	if w.wrote || !w.odds(4) {
 		w.shown.job = w.job
-		jobs := map[string]*v1beta1.BroadcastJob{}
-		if w.job != nil {
-			jobs[jobName.String()] = w.job
-		}
-		show(w, &v1beta1.BroadcastJob{}, jobs)
 	}
 	w.wrote = false
+	jobs := map[string]*v1beta1.BroadcastJob{}
+	if w.shown.job != nil {
+		jobs[jobName.String()] = w.shown.job
+	}
+	show(w, &corev1.Node{}, w.shown.nodes)
+	show(w, &corev1.Pod{}, w.shown.pods)
+	show(w, &v1beta1.BroadcastJob{}, jobs)
 }
 
 func show[P client.Object](w *world, kind P, now map[string]P) {
@@ -170,3 +172,22 @@ func show[P client.Object](w *world, kind P, now map[string]P) {
 	}
 	w.caches.kinds[kindOf(kind)].show(w, objects)
 }
+
+// A cache says that it has filled once it holds what the server has listed. A pass over one that holds nothing yet would
+// take every node for deleted.
+func TestCachesThatHaveFilledHoldWhatTheWorldSaysTheyShow(t *testing.T) {
+	w := newWorld(t, 1)
+	for range 40 {
+		w.addNode()
+		w.newOperator()
+		for !w.caches.filled {
+			w.at = w.at.Add(time.Second)
+			w.operate()
+		}
+		require.Equal(t, namesOf(w.shown.nodes), namesOf(w.caches.kinds[kindOf(&corev1.Node{})].raw))
+		require.Equal(t, namesOf(w.shown.pods), namesOf(w.caches.kinds[kindOf(&corev1.Pod{})].raw))
+		require.Equal(t, w.shown.job != nil, w.caches.kinds[kindOf(&v1beta1.BroadcastJob{})].raw[jobName.String()] != nil)
+	}
+}
+
+func namesOf[T any](objects map[string]T) []string { return slices.Sorted(maps.Keys(objects)) }
