@@ -34,6 +34,9 @@
 //
 // The server takes the write: the object is forgotten, whatever its state.
 //
+// The server does not know the purpose of a write: the pauses of an object grow with each refusal but conflicts, whatever
+// for. They go on where the purpose changes and where it changes back.
+//
 // Whatever follows a first write is sent as a dry run first, unless only budgets have refused the purpose.
 //
 // The time moves it, too. Before its turn it waits. At its turn it may be tried. If it is not tried for long after its

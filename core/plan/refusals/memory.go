@@ -112,9 +112,6 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 	w := m.of(key, generation)
 	r := w.purpose(a.Purpose())
 	t := r.target(a)
-	if t.tries == 0 && !f.Conflict { // the server does not know the purpose of a write
-		t.before = w.triesAt(a, now)
-	}
 	asked := t.byBudget
 	if t.fail(a, f, now) {
 		t.turn = now.Add(backoff(firstPause, t.tries))
@@ -132,6 +129,9 @@ func (m *Tracker) RecordFailure(key memory.Key, generation int64, a *action.Acti
 	}
 	if t.byBudget && !asked {
 		t.ahead = max(0, t.tries-r.streak)
+	}
+	if !f.Conflict { // the server does not know the purpose of a write
+		t.before += max(0, w.refusalsAt(a)+1-t.refusals(r.streak))
 	}
 	once := t.pause(f.Late, r.streak)
 	spread := once * time.Duration(r.wanted(t, now))
@@ -240,16 +240,17 @@ func (w *workload) refusedAt(a *action.Action, now time.Time) int {
 	return n
 }
 
-// triesAt is how often such writes to the object of the action were refused for another purpose that may be wanted.
-func (w *workload) triesAt(a *action.Action, now time.Time) int {
-	tries, mine := 0, a.Purpose()
+// refusalsAt is how many refusals the pauses of the object of the action have grown with, for another purpose. They are
+// evidence about the next such write even if nobody wants the other one any more.
+func (w *workload) refusalsAt(a *action.Action) (n int) {
+	mine := a.Purpose()
 	for purpose, r := range w.purposes {
 		t := r.targets[a.Target()]
-		if purpose != mine && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind && t != nil && !t.transient && !r.overdue(t, now) {
-			tries = max(tries, t.before+t.tries)
+		if purpose != mine && purpose.Verb == mine.Verb && purpose.Kind == mine.Kind && t != nil && !t.transient {
+			n = max(n, t.refusals(r.streak))
 		}
 	}
-	return tries
+	return n
 }
 
 // wanted counts the actions that may be wanted: this one and others.

@@ -164,28 +164,6 @@ func TestSuccessEndsTheTurns(t *testing.T) {
 	assert.Zero(t, held())
 }
 
-// The server does not know what an object is written for: what it has refused often is not tried faster for another
-// purpose.
-func TestANewPurposeOfAPodGoesOnWithThePauses(t *testing.T) {
-	var m refusals.Tracker
-	recreate, scaleIn := update("a", "1"), update("a", "1")
-	recreate.Reason, scaleIn.Reason = "Recreate", "ScaleIn"
-	for range 6 {
-		m.RecordFailure(web, 1, &recreate, refusals.Failure{}, start)
-	}
-	m.RecordFailure(web, 1, &scaleIn, refusals.Failure{}, start)
-	held := func(after time.Duration) bool {
-		p := action.Plan{Now: start.Add(after), Refusals: m.For(web, refusals.Observation{Now: start.Add(after), Generation: 1})}
-		return !p.MayTry(&scaleIn, nil)
-	}
-	assert.True(t, held(refusals.MaxPause-time.Second))
-
-	conflict := update("a", "1")
-	conflict.Reason = "Refresh"
-	_, told := m.RecordFailure(web, 1, &conflict, refusals.Failure{Conflict: true, Message: "outdated"}, start)
-	assert.Empty(t, told, "a first conflict is a first conflict")
-}
-
 // The turns of what nobody wants any more are nobody's: not of another pod, and not of the pod for another purpose.
 func TestWhatIsNoLongerWantedHasNoTurn(t *testing.T) {
 	var m refusals.Tracker

@@ -17,7 +17,7 @@ type target struct {
 	relievable bool // a write to one of several pods: another webhook may wait for one more that is available
 
 	tries  int
-	before int // tries of the object for other purposes, before the first for this one
+	before int // refusals of the object for other purposes between those for this one
 	ahead  int // by how many tries the action was ahead of the streak when a budget began to refuse it
 
 	tried    time.Time
@@ -70,17 +70,22 @@ func (t *target) judgeNode(a *action.Action, f Failure, now time.Time) {
 	}
 }
 
-// pause is the one after the present refusal of an action that waits for no turn. A budget's answer depends on other
-// pods: it is asked for all pods after growing pauses, the streak being the number of them, which begin again when it
-// grants one. If the action was refused for another reason before, the pauses continue from there.
-func (t *target) pause(late bool, streak int) time.Duration {
-	switch {
-	case t.byBudget:
-		return backoff(firstPause, t.before+t.ahead+streak)
-	case late:
-		return backoff(firstDryRunPause, t.before+t.tries)
+// refusals are those that the pause grows with. A budget's answer depends on other pods: it is asked for all pods after
+// growing pauses, the streak being the number of them, which begin again when it grants one. If the action was refused for
+// another reason before, the pauses continue from there.
+func (t *target) refusals(streak int) int {
+	if t.byBudget {
+		return t.before + t.ahead + streak
 	}
-	return backoff(firstPause, t.before+t.tries)
+	return t.before + t.tries
+}
+
+// pause is the one after the present refusal of an action that waits for no turn.
+func (t *target) pause(late bool, streak int) time.Duration {
+	if late {
+		return backoff(firstDryRunPause, t.refusals(streak))
+	}
+	return backoff(firstPause, t.refusals(streak))
 }
 
 // endTurns has the action wait as if it were alone, and its object had been written for nothing else.
