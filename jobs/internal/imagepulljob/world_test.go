@@ -54,13 +54,13 @@ type world struct {
 	uids    int
 
 	calm    bool
-	away    bool                 // the server does not answer reads
-	going   bool                 // the namespace of the copies
-	unknown bool                 // which nodes are ready
-	lacking []string             // the permissions for the copies
-	refused action.Verb          // what the server refuses
-	refuses bool                 // whether it has refused writes to NodeImages
-	busy    types.NamespacedName // the job or the copy of the pass
+	away    bool        // the server does not answer reads
+	going   bool        // the namespace of the copies
+	unknown bool        // which nodes are ready
+	lacking []string    // the permissions for the copies
+	refused action.Verb // what the server refuses
+	refuses bool        // whether it has refused writes to NodeImages
+	busy    memory.Key  // the job or the copy of the pass
 
 	tried  map[string]bool // the NodeImages that this pass has written or tried to
 	passes *passes
@@ -150,7 +150,7 @@ func (w *world) addNode() {
 
 // operate runs a pass over a job.
 func (w *world) operate(key types.NamespacedName) {
-	w.busy, w.tried = key, map[string]bool{}
+	w.tried = map[string]bool{}
 	made, err := w.passes.Look(ctrl.LoggerInto(w.Context(), logr.Discard()), key)
 	if apierrors.IsNotFound(err) || err != nil && w.away {
 		return
@@ -168,7 +168,6 @@ func (w *world) lookAtCopies() {
 		if len(w.lacking) > 0 {
 			return // they are not watched
 		}
-		w.busy = key
 		made, err := w.copies.Look(w.Context(), key)
 		if !apierrors.IsNotFound(err) {
 			require.NoError(w, err)
@@ -190,6 +189,7 @@ func (w *world) copyKeys() (keys []types.NamespacedName) {
 
 // carryOut carries out a plan, of which a crash may leave a part.
 func (w *world) carryOut(made *pass.Pass) (done progress.Result, goesOn bool) {
+	w.busy = memory.KeyOf(made.Object)
 	killed := false
 	done = progress.Run(made.Plan.Steps, progress.InTurn(func(a *action.Action) progress.Outcome {
 		if killed = killed || w.odds(8); killed {
@@ -197,7 +197,7 @@ func (w *world) carryOut(made *pass.Pass) (done progress.Result, goesOn bool) {
 		}
 		return progress.OutcomeOf(w.write(a))
 	}, func() time.Time { return w.at }), progress.Options{
-		Workload: memory.KeyOf(made.Object), Generation: made.Object.GetGeneration(), Refusals: w.memory,
+		Workload: w.busy, Generation: made.Object.GetGeneration(), Refusals: w.memory,
 	})
 	if killed {
 		w.newOperator()

@@ -148,7 +148,7 @@ func (s cluster) List(_ context.Context, list client.ObjectList, options ...clie
 
 // write is the server.
 func (w *world) write(a *action.Action) error {
-	what := fmt.Sprint(w.busy, a.Verb, a.Target()) // each controller has its own pauses
+	what := fmt.Sprintf("%s %s: %s %s", w.busy, w.busy.UID, a.Verb, a.Target()) // what is made anew under a name begins anew (G15)
 	_, ofCopies := a.Object.(*corev1.Secret)
 	if a.Verb == w.refused || ofCopies && slices.Contains(w.lacking, strings.ToLower(string(a.Verb))) {
 		require.NoError(w, w.tries.Refused(what, w.at))
@@ -206,7 +206,7 @@ func (w *world) writeImage(a *action.Action, o *nodeimage.NodeImage) error {
 	if image == nil || image.ResourceVersion != o.ResourceVersion {
 		return conflict(o.Name)
 	}
-	job := w.jobs[w.busy]
+	job := w.jobs[w.busy.NamespacedName]
 	before, begins := w.pulling(job.UID), a.Reason == "Pull" && !slices.Contains(owners(image), string(job.UID))
 	require.Equal(w, action.PatchSpec, a.Verb)
 	image = image.DeepCopy()
@@ -217,7 +217,7 @@ func (w *world) writeImage(a *action.Action, o *nodeimage.NodeImage) error {
 		w.judgeOrder(o.Name)
 	}
 	if now := w.pulling(job.UID); now > before {
-		require.LessOrEqual(w, now, limitOf(job), "too many nodes pull for job %s (I-IPJ-1)", w.busy)
+		require.LessOrEqual(w, now, limitOf(job), "too many nodes pull for job %s (I-IPJ-1)", w.busy.Name)
 	}
 	for i := range image.Spec.Images["nginx"].PullSecrets {
 		require.Equal(w, copiesIn, image.Spec.Images["nginx"].PullSecrets[i].Namespace)
@@ -227,7 +227,7 @@ func (w *world) writeImage(a *action.Action, o *nodeimage.NodeImage) error {
 
 // judgeOrder holds that a node that is not ready does not begin before one that is. Nodes with refused writes are left out.
 func (w *world) judgeOrder(name string) {
-	if job := w.jobs[w.busy]; !w.unknown && !w.refuses && !w.isReady(name) && !usesPods(job) {
+	if job := w.jobs[w.busy.NamespacedName]; !w.unknown && !w.refuses && !w.isReady(name) && !usesPods(job) {
 		for other, o := range w.images {
 			waits := !w.tried[other] && selects(job, other, o.Labels) && !slices.Contains(owners(o), string(job.UID))
 			require.False(w, waits && w.isReady(other), "%s is not ready and begins before %s", name, other)
