@@ -16,13 +16,17 @@ type budget struct {
 	updating       []*place // nodes with a pod that is available while an update of it is under way
 }
 
-// budgetOf counts the nodes for which counts returns true.
+// budgetOf counts the nodes for which counts returns true, and those that lose a specified pod by this plan: the update
+// takes no more nodes out of service beside them, even if it leaves them out or skips them otherwise.
 func (p *pass) budgetOf(counts func(*place) bool) *budget {
 	b := &budget{maxUnavailable: p.numbers.maxUnavailable}
 	for i := range p.places {
 		l := &p.places[i]
 		switch {
-		case !counts(l) || l.isServing() || p.skips(l):
+		case l.isServing():
+		case l.losing:
+			b.down = append(b.down, l)
+		case !counts(l) || p.skips(l):
 		case l.isAvailable():
 			b.updating = append(b.updating, l)
 		case l.isUp():

@@ -51,6 +51,7 @@ type place struct {
 	selected bool   // updateStrategy.rollingUpdate.selector matches the node
 	inRange  bool   // the update reaches the node
 	creating bool   // gets a pod in this pass
+	losing   bool   // its specified pod goes in this pass, and counts for the update wherever the node is
 }
 
 // hasPod reports whether a pod is on the node, or on its way there or from there. One that has ended and is being

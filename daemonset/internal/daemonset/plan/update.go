@@ -12,8 +12,9 @@ import (
 )
 
 // deleteSpecified replaces pods that users have labelled: those out of service at once, others as far as
-// maxUnavailable lets them. It acts also on sets that are paused or of type OnDelete, and on nodes that the update does
-// not reach. In a surge their successors come first: see surge.
+// maxUnavailable lets them. All nodes that take part in updates count, whether or not this one reaches them. It acts also
+// on sets that are paused or of type OnDelete, and on nodes that the update does not reach. A pod whose node is gone
+// serves nobody. In a surge their successors come first: see surge.
 func deleteSpecified(p *pass) {
 	if p.plan.Err != nil || surges(p.Set) {
 		return
@@ -27,20 +28,29 @@ func deleteSpecified(p *pass) {
 				continue
 			}
 			if b == nil {
-				b = p.budgetOf(func(l *place) bool { return l.node != nil && l.ShouldRun })
+				b = p.budgetOf(func(l *place) bool { return l.counts })
 			}
-			wasUp := l.isUp()
-			if wasUp && !b.allows(l) {
-				p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
-					fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
-				continue
-			}
-			if p.deletePod(&step, o, "SpecifiedDelete", "it is marked for deletion") && wasUp {
-				b.spend(l)
-			}
+			p.deleteMarked(&step, b, l, o)
 		}
 	}
 	p.addRest(step)
+}
+
+// deleteMarked deletes a pod that is specified for that, if it is out of service or the budget allows it.
+func (p *pass) deleteMarked(step *action.Step, b *budget, l *place, o *pod) {
+	serves := l.node != nil && l.isUp()
+	if serves && !b.allows(l) {
+		p.waitForNodes(b.used(), b.maxUnavailable, WaitMaxUnavailable,
+			fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
+		return
+	}
+	if !p.deletePod(step, o, "SpecifiedDelete", "it is marked for deletion") {
+		return
+	}
+	if serves {
+		b.spend(l)
+	}
+	l.losing = l.losing || l.node != nil && (serves || !p.skips(l))
 }
 
 // update replaces pods that are not at the revision that their node is to have. Missing pods of nodes are created
