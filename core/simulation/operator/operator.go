@@ -161,7 +161,7 @@ func (o *Operator) Run(steps []action.Step, spent func(share float64) bool) (don
 		Wait: func() *progress.Outcome {
 			for {
 				i := o.anyOf(len(underWay))
-				if t := underWay[i]; t.turn() {
+				if t := underWay[i]; t.next() {
 					underWay = slices.Delete(underWay, i, i+1)
 					return t.result
 				}

@@ -56,7 +56,7 @@ func (t *attempt) dryRun(a *action.Action) progress.Outcome {
 	}
 	if a.Verb == action.Create && len(a.Prerequisites) > 0 {
 		_, err := t.send(t.creation(a.Object, true))
-		t.letOthersGo()
+		t.pause()
 		if found := t.world.Latest(a.Object); apierrors.IsAlreadyExists(err) && found != nil {
 			return collision(a, err, found)
 		}
@@ -64,7 +64,7 @@ func (t *attempt) dryRun(a *action.Action) progress.Outcome {
 	}
 	for _, patch := range a.DryRunPatches() {
 		_, err := t.send(t.patchOf(a.Object, patch, true))
-		t.letOthersGo()
+		t.pause()
 		if err != nil {
 			return progress.DryRunOutcome(err)
 		}

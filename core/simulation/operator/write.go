@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"iter"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,31 +14,18 @@ import (
 // attempt is an action that is under way. Its requests take turns with those of other actions.
 type attempt struct {
 	*Operator
+	*turns
 
 	action *action.Action
 	result *progress.Outcome
-	resume func() (struct{}, bool)
-	pause  func(struct{}) bool
 }
 
 // begin has an action wait for its first turn.
 func (o *Operator) begin(r *progress.Outcome) *attempt {
 	t := &attempt{Operator: o, action: r.Action, result: r}
-	t.resume, _ = iter.Pull(func(pause func(struct{}) bool) { // every attempt is run to its end
-		t.pause = pause
-		t.run()
-	})
+	t.turns = inTurns(t.run)
 	return t
 }
-
-// turn has the action do its next request. It reports whether that was the last one.
-func (t *attempt) turn() (ended bool) {
-	_, more := t.resume()
-	return !more
-}
-
-// letOthersGo ends a turn.
-func (t *attempt) letOthersGo() { t.pause(struct{}{}) }
 
 // run writes the action and tells everybody who follows what became of it.
 func (t *attempt) run() {
@@ -86,7 +72,7 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 	object := a.Object
 	for i, patch := range a.Patches {
 		if i > 0 {
-			t.letOthersGo()
+			t.pause()
 		}
 		n, err := t.send(t.patchOf(object, patch, false))
 		if err != nil {
@@ -109,7 +95,7 @@ func (t *attempt) delete(a *action.Action) progress.Outcome {
 		return progress.OutcomeOf(err)
 	}
 	for _, then := range a.Dependents {
-		t.letOthersGo()
+		t.pause()
 		if t.world.MountingPod(then, "") != "" {
 			continue
 		}
@@ -144,7 +130,7 @@ func (t *attempt) create(a *action.Action) progress.Outcome {
 		if _, err := t.send(t.creation(first, false)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return progress.OutcomeOf(err)
 		}
-		t.letOthersGo()
+		t.pause()
 	}
 	created, err := t.send(t.creation(a.Object, false))
 	if found := t.world.Latest(a.Object); apierrors.IsAlreadyExists(err) && found != nil {
