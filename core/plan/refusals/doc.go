@@ -35,7 +35,7 @@
 // The server takes the write: the object is forgotten, whatever its state.
 //
 // The server does not know the purpose of a write: the pauses of an object grow with each refusal but conflicts, whatever
-// for. They go on where the purpose changes and where it changes back.
+// for. They continue where the purpose changes and where it changes back.
 //
 // Whatever follows a first write is sent as a dry run first, unless only budgets have refused the purpose.
 //

@@ -241,7 +241,7 @@ func (w *workload) refusedAt(a *action.Action, now time.Time) int {
 }
 
 // refusalsAt is how many refusals the pauses of the object of the action have grown with, for another purpose. They are
-// evidence about the next such write even if nobody wants the other one any more.
+// evidence about the next such write also where the plan wants the other one no longer.
 func (w *workload) refusalsAt(a *action.Action) (n int) {
 	mine := a.Purpose()
 	for purpose, r := range w.purposes {

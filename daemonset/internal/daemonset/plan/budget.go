@@ -17,7 +17,7 @@ type budget struct {
 }
 
 // budgetOf counts the nodes for which counts returns true, and those that lose a specified pod by this plan: the update
-// takes no more nodes out of service beside them, even if it leaves them out or skips them otherwise.
+// takes fewer nodes out of service for them, even if it leaves them out or skips them otherwise.
 func (p *pass) budgetOf(counts func(*place) bool) *budget {
 	b := &budget{maxUnavailable: p.numbers.maxUnavailable}
 	for i := range p.places {

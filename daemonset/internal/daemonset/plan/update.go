@@ -14,7 +14,7 @@ import (
 // deleteSpecified replaces pods that users have labelled: those out of service at once, others as far as
 // maxUnavailable lets them. All nodes that take part in updates count, whether or not this one reaches them. It acts also
 // on sets that are paused or of type OnDelete, and on nodes that the update does not reach. A pod whose node is gone
-// serves nobody. In a surge their successors come first: see surge.
+// is out of service. In a surge their successors come first: see surge.
 func deleteSpecified(p *pass) {
 	if p.plan.Err != nil || surges(p.Set) {
 		return
