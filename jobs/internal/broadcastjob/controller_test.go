@@ -87,15 +87,15 @@ func TestPodsAndNodesGo(t *testing.T) {
 	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = "runs" })
 	more := givenNodes(t, "-more", 2)
 	counts(3, 2, 1)
-	pods := podsOf(t.Context(), t, c, job)
-	require.NoError(t, c.Delete(t.Context(), &pods[first][0]))
+	ran, runs := podOn(t, c, job, first), podOn(t, c, job, more[1])
+	require.NoError(t, c.Delete(t.Context(), ran))
 	require.NoError(t, c.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: more[0]}}))
 	counts(2, 1, 1)
 	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = succeeds })
 	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
 		assert.Equal(collect, job.Generation, job.Status.ObservedGeneration, "the next pod has the new image")
 	})
-	require.NoError(t, c.Delete(t.Context(), &pods[more[1]][0]))
+	require.NoError(t, c.Delete(t.Context(), runs))
 	counts(2, 0, 2)
 	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.Type = v1beta1.CompletionAlways })
 	eventually(t, c, job, phase(v1beta1.PhaseCompleted))
@@ -131,8 +131,10 @@ func TestAFailedPodFailsTheJob(t *testing.T) {
 	eventually(t, c, job, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
 		assert.EqualValues(collect, 2, job.Status.Active)
 	})
-	ran := podsOf(t.Context(), t, c, job)
-	require.Empty(t, ran[other[0]], names)
+	for _, name := range names { // a pod counts before it is on its node
+		podOn(t, c, job, name)
+	}
+	require.Empty(t, podsOf(t.Context(), t, c, job)[other[0]])
 	edit(t, c, job, func(job *v1beta1.BroadcastJob) {
 		job.Spec.Parallelism, job.Spec.Template.Spec.Containers[0].Image = nil, fails
 	})
@@ -172,16 +174,13 @@ func TestRulesOfPodFailuresAreFollowed(t *testing.T) {
 		assert.Contains(collect, job.Status.Message, "ignores the failure")
 		assert.Zero(collect, job.Status.Failed)
 	})
-	first := podsOf(t.Context(), t, c, patient)[node]
+	first := podOn(t, c, patient, node)
 	edit(t, c, patient, func(job *v1beta1.BroadcastJob) { job.Spec.Template.Spec.Containers[0].Image = succeeds })
 	eventually(t, c, patient, func(collect *assert.CollectT, job *v1beta1.BroadcastJob) {
 		phase(v1beta1.PhaseCompleted)(collect, job)
 		assert.EqualValues(collect, 1, job.Status.Succeeded)
 	})
-	last := podsOf(t.Context(), t, c, patient)[node]
-	require.Len(t, first, 1)
-	require.Len(t, last, 1)
-	assert.NotEqual(t, first[0].UID, last[0].UID)
+	assert.NotEqual(t, first.UID, podOn(t, c, patient, node).UID)
 }
 
 func TestAFailedPodPausesTheJob(t *testing.T) {

@@ -130,6 +130,17 @@ func podsOf(ctx context.Context, t require.TestingT, c client.Client, job *v1bet
 	return all
 }
 
+// podOn waits for the only pod of a job on a node. A status counts pods that are not on their node yet.
+func podOn(t *testing.T, c client.Client, job *v1beta1.BroadcastJob, node string) (found *corev1.Pod) {
+	t.Helper()
+	await.Until(t, func(collect *assert.CollectT) {
+		pods := podsOf(t.Context(), collect, c, job)[node]
+		require.Len(collect, pods, 1, node)
+		found = &pods[0]
+	})
+	return found
+}
+
 // edit changes an object until the server takes it.
 func edit[P client.Object](t *testing.T, c client.Client, o P, change func(P)) {
 	t.Helper()
