@@ -201,7 +201,7 @@ func givenRestrictedSidecar(t *testing.T, c client.Client, namespace string) {
 }
 
 // givenCopierRole grants what module daemon grants in its namespace of pull secrets, until the end of the test or until
-// it is taken away.
+// it is taken away. The API server knows of either when the call returns.
 func givenCopierRole(t *testing.T, c client.Client) (takeAway func()) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: daemon.DefaultConfigNamespace, Name: "daemon-pull-secrets"}
@@ -209,13 +209,19 @@ func givenCopierRole(t *testing.T, c client.Client) (takeAway func()) {
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "flotilla-system", Name: "jobs-manager"}},
 	}
-	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+	rule := rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch", "create", "patch", "delete"},
-	}}})))
+	}
+	const manager = "system:serviceaccount:flotilla-system:jobs-manager"
+	require.NoError(t, client.IgnoreAlreadyExists(c.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}})))
 	require.NoError(t, c.Create(t.Context(), binding))
-	takeAway = func() {
+	env.AwaitRights(t, manager, meta.Namespace, rule)
+	remove := func() {
 		require.NoError(t, client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), binding)))
 	}
-	t.Cleanup(takeAway)
-	return takeAway
+	t.Cleanup(remove)
+	return func() {
+		remove()
+		env.AwaitLoss(t, manager, meta.Namespace, rule)
+	}
 }

@@ -2,7 +2,9 @@ package rollout_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,9 +12,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
@@ -87,6 +91,7 @@ func TestADrainWithoutTheRightToWriteConditionsEmptiesItsNode(t *testing.T) {
 	require.NoError(t, err)
 	w.flags = flagsFor(w.client.Namespace)
 	w.flags.Impersonate = &user
+	w.awaitRights(role.Rules)
 
 	out, errOut, code := w.call("drain", node, "--report-node-conditions", "--timeout=10m")
 
@@ -95,6 +100,22 @@ func TestADrainWithoutTheRightToWriteConditionsEmptiesItsNode(t *testing.T) {
 	assert.Contains(t, errOut, "Warning: conditions DrainInProgress and Drained of node "+node+" were not written: ")
 	assert.Contains(t, errOut, `cannot patch resource "nodes/status"`)
 	assert.Empty(t, w.conditions(node))
+}
+
+// awaitRights waits until the server, which learns of roles by watches, grants the user of the commands what the rules say.
+func (w *world) awaitRights(rules []rbacv1.PolicyRule) {
+	w.t.Helper()
+	cluster, err := apply.Connect(w.flags)
+	require.NoError(w.t, err)
+	var rights []apply.Right
+	for _, rule := range rules {
+		resource := schema.GroupVersionResource{Group: rule.APIGroups[0], Resource: rule.Resources[0]}
+		rights = append(rights, apply.Right{Resource: resource, Verbs: rule.Verbs})
+	}
+	require.NoError(w.t, apply.Await(w.t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		missing := cluster.Has(ctx, rights...)
+		return missing == nil, fmt.Sprint(missing), nil
+	}))
 }
 
 // nodeWithAPod makes a node on which a pod of a CloneSet runs, and returns its name.

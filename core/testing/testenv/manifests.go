@@ -51,10 +51,12 @@ func ManifestsOf[T any](t testing.TB, files fs.FS, name, kind string) []T {
 	return all
 }
 
-// Install applies the objects in the files that match the patterns, each of which must match one.
+// Install applies the objects in the files that match the patterns, each of which must match one, and waits until the
+// bindings among them are in force.
 func (e *Environment) Install(t testing.TB, files fs.FS, patterns ...string) {
 	t.Helper()
 	c := e.Client(t)
+	var installed []*unstructured.Unstructured
 	for _, pattern := range patterns {
 		names, err := fs.Glob(files, pattern)
 		require.NoError(t, err)
@@ -65,7 +67,9 @@ func (e *Environment) Install(t testing.TB, files fs.FS, patterns ...string) {
 				require.NoError(t, c.Apply(t.Context(), applied, client.FieldOwner("test"), client.ForceOwnership), name)
 				require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), object), name)
 				e.share(object)
+				installed = append(installed, object)
 			}
 		}
 	}
+	e.awaitBindings(t, installed)
 }

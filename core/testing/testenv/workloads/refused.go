@@ -206,6 +206,7 @@ func (r Refused) without(t *testing.T, c client.Client, user, resource, verb str
 		require.NoError(t, c.Create(t.Context(), o))
 		t.Cleanup(func() { assert.NoError(t, c.Delete(context.Background(), o)) })
 	}
+	r.Env.AwaitRights(t, user, "", role.Rules...)
 	return role
 }
 
