@@ -19,16 +19,21 @@ import (
 // InPlace returns the options of in-place updates: the changes that the feature gates allow, and whether the cluster
 // can resize pods. The default imagePullPolicy is left to the kind.
 func InPlace(e *manager.Environment) (inplace.Options, error) {
-	can := inplace.Options{
-		EnvFromMetadata: e.Options.FeatureGates.Enabled(features.InPlaceUpdateEnvFromMetadata),
-		Resize:          e.Options.FeatureGates.Enabled(features.InPlaceWorkloadVerticalScaling),
-	}
+	can := InPlaceOn(e.Options.FeatureGates)
 	if !can.Resize {
 		return can, nil
 	}
 	var err error
 	can.Resize, can.KeepMemoryLimits, err = Resizes(e.Manager.GetConfig())
 	return can, err
+}
+
+// InPlaceOn returns the options of in-place updates on a cluster of the newest Kubernetes.
+func InPlaceOn(gates features.Set) inplace.Options {
+	return inplace.Options{
+		EnvFromMetadata: gates.Enabled(features.InPlaceUpdateEnvFromMetadata),
+		Resize:          gates.Enabled(features.InPlaceWorkloadVerticalScaling),
+	}
 }
 
 // TemplateValidator returns a validator of pod templates for admission. It asks the cluster through the client, no more

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -11,8 +13,14 @@ type Options struct {
 	Seed uint64
 	// Calm makes every delay a second, every status complete, and nothing happen out of order.
 	Calm bool
+	// Begin is the moment at which the world begins; zero is the first of January 2026.
+	Begin time.Time
+	// Takes says how long each work takes; nil leaves that to chance and to Calm.
+	Takes func(Work) time.Duration
 	// Nodes is the number of nodes; 0 means 3.
 	Nodes int
+	// Schedule returns the node of a new pod, or the reason why none takes it; nil chooses any node.
+	Schedule func(*World, *corev1.Pod) (node, reason string)
 	// Images says how images behave that are not simply good, by their names.
 	Images map[string]Image
 	// Unschedulable says which pods no node takes; nil takes all.
@@ -30,6 +38,33 @@ type Options struct {
 	// found out when the world has settled.
 	DetectMutation bool
 }
+
+// Work is what a part of the cluster does for a pod, which takes time.
+type Work string
+
+// All works that Options.Takes is asked for.
+const (
+	// Scheduling a pod.
+	Scheduling Work = "Scheduling"
+	// Noticing a change of a pod, by its kubelet.
+	Noticing Work = "Noticing"
+	// Creating a container of a new pod, from the binding of the pod to the start of the container. It has the pull of the image.
+	Creating Work = "Creating"
+	// Restarting a container, from its end to its start.
+	Restarting Work = "Restarting"
+	// BecomingReady, from the start of a container on.
+	BecomingReady Work = "BecomingReady"
+	// Crashing, from the start of a container to its end.
+	Crashing Work = "Crashing"
+	// Resizing a container that runs.
+	Resizing Work = "Resizing"
+	// Stopping a container, from the signal to its end.
+	Stopping Work = "Stopping"
+	// Removing a pod, from the end of its containers until it is gone.
+	Removing Work = "Removing"
+	// Reporting the status of a pod.
+	Reporting Work = "Reporting"
+)
 
 // Image defines how containers with an image behave. The zero value is a good image.
 type Image struct {

@@ -52,7 +52,10 @@ func New(options Options) *World {
 	if options.Nodes == 0 {
 		options.Nodes = 3
 	}
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	start := options.Begin
+	if start.IsZero() {
+		start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
 	return &World{
 		Options: options, begin: start, now: start,
 		rng:    rand.New(rand.NewPCG(options.Seed, 1)), //nolint:gosec // a simulation needs no secrecy
@@ -202,6 +205,14 @@ func (w *World) Delay(most time.Duration) time.Duration {
 		return time.Second
 	}
 	return time.Duration(w.rng.Int64N(int64(most/time.Millisecond))+1) * time.Millisecond
+}
+
+// Takes returns how long a work takes: a random time up to most, unless the options say it.
+func (w *World) Takes(work Work, most time.Duration) time.Duration {
+	if w.Options.Takes != nil {
+		return w.Options.Takes(work)
+	}
+	return w.Delay(most)
 }
 
 // Pick returns a number at random, from 0 and below n.

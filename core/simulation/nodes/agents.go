@@ -32,6 +32,9 @@ type Agents struct {
 func (w *World) NodeAgents() *Agents {
 	a := &Agents{world: w, started: map[string]uint64{}, stopped: map[string]bool{}, shown: map[types.UID]*corev1.Pod{}}
 	w.agents = a
+	for _, pod := range w.Pods() {
+		a.believe(pod)
+	}
 	w.OnEvent(func(e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		if !ok || e.Type == cluster.Deleted || e.Actor == cluster.AgentActor {
@@ -41,6 +44,17 @@ func (w *World) NodeAgents() *Agents {
 		w.After(w.Delay(4*time.Second), func() { a.report(cluster.KeyOf(pod), pod.UID) })
 	})
 	return a
+}
+
+// believe takes the environments over that an agent has reported of a pod before the world began.
+func (a *Agents) believe(pod *corev1.Pod) {
+	reported, err := agentreport.Read(pod)
+	if err != nil || reported == nil {
+		return
+	}
+	for _, c := range reported.Containers {
+		a.started[c.ContainerID] = c.Hashes.ExtractedEnvFromMetadataHash
+	}
 }
 
 // updateKubelet gives the kubelet the present metadata of the pod.

@@ -57,7 +57,7 @@ func (w *World) image(name string) cluster.Image {
 func (w *World) restart(r *podRuntime, c *containerRuntime) {
 	c.epoch++
 	epoch := c.epoch
-	w.After(w.Delay(4*time.Second), func() {
+	w.After(w.Takes(cluster.Stopping, 4*time.Second), func() {
 		if c.epoch != epoch {
 			return
 		}
@@ -84,8 +84,11 @@ func (w *World) stopContainer(c *containerRuntime, code int32, waiting string) {
 
 // startLater starts the container after the time that it takes to pull its image.
 func (w *World) startLater(r *podRuntime, c *containerRuntime) {
-	epoch := c.epoch
-	w.After(w.Delay(4*time.Second), func() {
+	epoch, work := c.epoch, cluster.Creating
+	if c.id != "" {
+		work = cluster.Restarting
+	}
+	w.After(w.Takes(work, 4*time.Second), func() {
 		if c.epoch == epoch {
 			w.start(r, c)
 		}
@@ -140,7 +143,7 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 		if !image.CrashLoop {
 			code = outOfMemory
 		}
-		w.After(w.Delay(2*time.Second), func() {
+		w.After(w.Takes(cluster.Crashing, 2*time.Second), func() {
 			if c.epoch != epoch {
 				return
 			}
@@ -151,7 +154,7 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 			}
 		})
 	default:
-		w.After(w.Delay(3*time.Second), func() {
+		w.After(w.untilReady(c), func() {
 			if c.epoch != epoch {
 				return
 			}
@@ -160,6 +163,16 @@ func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
 			w.flap(r, c)
 		})
 	}
+}
+
+// untilReady is the time until a container that runs is ready: what is left of the time since its start, where the options say
+// how long that takes.
+func (w *World) untilReady(c *containerRuntime) time.Duration {
+	takes := w.Takes(cluster.BecomingReady, 3*time.Second)
+	if w.Options.Takes != nil {
+		takes -= w.Now().Sub(c.began)
+	}
+	return max(takes, 0)
 }
 
 // flap makes a ready container fail its probe for a while.

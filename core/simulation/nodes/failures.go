@@ -36,7 +36,7 @@ func (w *World) RecoverNode(name string) {
 	w.setReady(name, corev1.ConditionTrue)
 	for _, pod := range w.Pods() {
 		if pod.Spec.NodeName == name {
-			w.After(w.Delay(time.Second), func() { w.sync(cluster.KeyOf(pod), pod.UID) })
+			w.After(w.Takes(cluster.Noticing, time.Second), func() { w.sync(cluster.KeyOf(pod), pod.UID) })
 		}
 	}
 }

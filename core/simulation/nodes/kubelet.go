@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,17 +39,17 @@ func (w *World) reactToPod(e cluster.Event, pod, old *corev1.Pod) {
 		delete(w.runtimes, pod.UID)
 	case pod.Spec.NodeName == "":
 		if e.Type == cluster.Added {
-			w.After(w.Delay(time.Second), func() { w.schedule(key, pod.UID) })
+			w.After(w.Takes(cluster.Scheduling, time.Second), func() { w.schedule(key, pod.UID) })
 		}
 	case e.Type == cluster.Added || old.Spec.NodeName == "":
 		if e.Type == cluster.Added && len(pod.Status.ContainerStatuses) > 0 {
 			w.takeOver(pod)
 			return
 		}
-		w.After(w.Delay(time.Second), func() { w.run(key, pod.UID) })
+		w.After(w.Takes(cluster.Noticing, time.Second), func() { w.run(key, pod.UID) })
 	case e.Actor != cluster.KubeletActor && (pod.Generation != old.Generation || !cluster.Same(pod.Status.Conditions, old.Status.Conditions)):
 		w.repeatReady(pod)
-		w.After(w.Delay(2*time.Second), func() { w.sync(key, pod.UID) })
+		w.After(w.Takes(cluster.Noticing, 2*time.Second), func() { w.sync(key, pod.UID) })
 	}
 }
 
@@ -78,29 +77,6 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 	if pod.DeletionTimestamp != nil {
 		w.sync(key, uid)
 	}
-}
-
-// takeOver believes the status of a pod that ran before the world began.
-func (w *World) takeOver(pod *corev1.Pod) {
-	r := &podRuntime{
-		key: cluster.KeyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.Now(), node: pod.Spec.NodeName,
-		cgroup: limitsOf(&pod.Spec),
-	}
-	if pod.Status.StartTime != nil {
-		r.started = pod.Status.StartTime.Time
-	}
-	for _, spec := range podspec.LongRunning(&pod.Spec) {
-		c := &containerRuntime{name: spec.Name, spec: spec, resources: spec.Resources}
-		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			if s.Name == c.name {
-				c.id, c.imageID, c.shownImage = s.ContainerID, s.ImageID, s.Image
-				c.remember(c.spec.Image)
-				c.running, c.ready, c.restarts, c.began = s.State.Running != nil || s.Ready, s.Ready, s.RestartCount, pod.CreationTimestamp.Time
-			}
-		}
-		r.containers = append(r.containers, c)
-	}
-	w.runtimes[pod.UID] = r
 }
 
 // sync takes the present spec of the pod in, or ends the pod.
@@ -155,14 +131,22 @@ func (w *World) end(r *podRuntime) {
 		return
 	}
 	r.ending = true
-	w.After(w.Delay(5*time.Second), func() {
+	w.After(w.Takes(cluster.Stopping, 5*time.Second), func() {
 		phase := corev1.PodSucceeded
 		if w.Chance(0.5) {
 			phase = corev1.PodFailed
 		}
 		w.stop(r, phase)
 	})
-	w.After(w.Delay(5*time.Second)+5*time.Second, func() { w.remove(r.key, r.uid) })
+	w.After(w.removal(), func() { w.remove(r.key, r.uid) })
+}
+
+// removal is the time from the signal to the containers of a pod until its object may go.
+func (w *World) removal() time.Duration {
+	if w.Options.Takes != nil {
+		return w.Options.Takes(cluster.Stopping) + w.Options.Takes(cluster.Removing)
+	}
+	return w.Delay(5*time.Second) + 5*time.Second
 }
 
 // stop stops all containers for good.

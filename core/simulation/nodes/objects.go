@@ -32,9 +32,9 @@ func (w *World) AddNode(name string) {
 	for _, pod := range w.Pods() {
 		switch pod.Spec.NodeName {
 		case "":
-			w.After(w.Delay(time.Second), func() { w.schedule(cluster.KeyOf(pod), pod.UID) })
+			w.After(w.Takes(cluster.Scheduling, time.Second), func() { w.schedule(cluster.KeyOf(pod), pod.UID) })
 		case name: // those of a node that had the name before
-			w.After(w.Delay(time.Second), func() { w.sync(cluster.KeyOf(pod), pod.UID) })
+			w.After(w.Takes(cluster.Noticing, time.Second), func() { w.sync(cluster.KeyOf(pod), pod.UID) })
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -22,11 +23,11 @@ func (w *World) report(r *podRuntime) {
 		if pod := w.Pod(r.key, r.uid); pod != nil {
 			status := w.compose(r, pod)
 			seen := w.Now()
-			w.After(w.Delay(2*time.Second), func() { w.writeStatus(r, number, seen, status) })
+			w.After(w.Takes(cluster.Reporting, 2*time.Second), func() { w.writeStatus(r, number, seen, status) })
 		}
 		return
 	}
-	w.After(w.Delay(2*time.Second), func() {
+	w.After(w.Takes(cluster.Reporting, 2*time.Second), func() {
 		if pod := w.Pod(r.key, r.uid); pod != nil {
 			r.composed++
 			w.writeStatus(r, r.composed, w.Now(), w.compose(r, pod))
@@ -59,7 +60,7 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	started := metav1.NewTime(r.started.Truncate(time.Second))
 	s := corev1.PodStatus{
 		Phase: corev1.PodRunning, ObservedGeneration: r.generation, StartTime: &started,
-		HostIP: "192.0.2.1", PodIP: r.address, PodIPs: []corev1.PodIP{{IP: r.address}},
+		HostIP: cmp.Or(pod.Status.HostIP, "192.0.2.1"), PodIP: r.address, PodIPs: []corev1.PodIP{{IP: r.address}},
 		QOSClass: cluster.Quality(&pod.Spec), NominatedNodeName: pod.Status.NominatedNodeName,
 	}
 	if r.rejected {
@@ -131,7 +132,7 @@ func (w *World) repeatReady(pod *corev1.Pod) {
 		return
 	}
 	written, repeated := r.written, *r.ready
-	w.After(w.Delay(2*time.Second), func() {
+	w.After(w.Takes(cluster.Reporting, 2*time.Second), func() {
 		pod := w.Pod(r.key, r.uid)
 		if pod == nil || r.written != written || w.silent[r.node] {
 			return

@@ -43,7 +43,7 @@ func (w *World) resize(r *podRuntime, c *containerRuntime) {
 	c.epoch++
 	epoch := c.epoch
 	r.failed = ""
-	w.After(w.Delay(3*time.Second), func() {
+	w.After(w.Takes(cluster.Resizing, 3*time.Second), func() {
 		if c.epoch != epoch {
 			return
 		}

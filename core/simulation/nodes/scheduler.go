@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,18 +21,15 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	if !w.claimsExist(pod) {
-		w.After(w.Delay(2*time.Second), func() { w.schedule(key, uid) })
+		w.After(w.Takes(cluster.Scheduling, 2*time.Second), func() { w.schedule(key, uid) })
 		return
 	}
 	n := *pod
 	condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}
-	node := ""
-	if w.Options.Unschedulable == nil || !w.Options.Unschedulable(pod) {
-		node = w.nodeFor(pod)
-	}
+	node, reason := w.choose(pod)
 	if node == "" || !w.HasNode(node) {
 		condition = corev1.PodCondition{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: unschedulableText,
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: cmp.Or(reason, unschedulableText),
 		}
 	} else {
 		n.Spec.NodeName = node
@@ -41,6 +39,17 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.SchedulerActor, Object: &n, Old: pod, Subresource: "binding"})
+}
+
+// choose returns the node of a pod, or the reason why none takes it.
+func (w *World) choose(pod *corev1.Pod) (node, reason string) {
+	switch {
+	case w.Options.Schedule != nil:
+		return w.Options.Schedule(w.World, pod)
+	case w.Options.Unschedulable != nil && w.Options.Unschedulable(pod):
+		return "", ""
+	}
+	return w.nodeFor(pod), ""
 }
 
 // nodeFor returns the node that the pod asks for by name, or any.

@@ -21,6 +21,8 @@ type Settings struct {
 	Look func() *cluster.View
 	// Spent returns the function that ends a pass whose time is used up; nil never does.
 	Spent func() func(share float64) bool
+	// Coalesce lets all that is due at one moment happen before the next pass, as a work queue does while a pass runs.
+	Coalesce bool
 	// Planned is called when a pass has made its plan. Optional.
 	Planned func()
 	// Executed is called when a pass has carried out its plan, before the status. Optional.

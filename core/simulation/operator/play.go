@@ -15,11 +15,21 @@ var ErrUnsettled = errors.New("the world has not settled")
 // Play runs passes until nothing is left to do and nothing will happen by itself. It fails with ErrUnsettled if that takes
 // more than limit passes, and with the first violation of a rule of the world.
 func (o *Operator) Play(limit int) error {
+	passes := 0
+	settled, err := o.PlayWhile(func() bool { passes++; return passes <= limit })
+	if err == nil && !settled {
+		err = fmt.Errorf("%w after %d passes", ErrUnsettled, limit)
+	}
+	return err
+}
+
+// PlayWhile runs passes as Play does, as long as more says so. It reports whether nothing is left to do.
+func (o *Operator) PlayWhile(more func() bool) (settled bool, err error) {
 	idle := 0
-	for range limit {
+	for more() {
 		out, wake := o.Pass()
 		if v := o.world.Violations(); len(v) > 0 {
-			return fmt.Errorf("%w: %s", ErrViolation, v[0])
+			return false, fmt.Errorf("%w: %s", ErrViolation, v[0])
 		}
 		switch {
 		case out.Failed > 0 || out.Blocked > 0:
@@ -32,10 +42,10 @@ func (o *Operator) Play(limit int) error {
 			idle++
 			o.world.Advance(wake)
 		default:
-			return nil
+			return true, nil
 		}
 	}
-	return fmt.Errorf("%w after %d passes", ErrUnsettled, limit)
+	return false, nil
 }
 
 // ErrViolation means that a rule of the world was violated.
@@ -49,5 +59,8 @@ func (o *Operator) moveOn(wake time.Duration) {
 		o.world.Advance(wake)
 	case is:
 		o.world.Step()
+		if o.settings.Coalesce {
+			o.world.Advance(0)
+		}
 	}
 }
