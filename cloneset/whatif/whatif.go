@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
@@ -15,6 +15,17 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 	"github.com/flotilla-project/flotilla/cloneset/internal/featuregates"
 )
+
+// Kind returns CloneSet as a kind that can be played.
+func Kind() rehearse.Kind {
+	return rehearse.Kind{
+		New:     func() action.Object { return &v1beta1.CloneSet{} },
+		Planner: Planner,
+		Warnings: func(old, edited action.Object) []string {
+			return plan.Forecast(old.(*v1beta1.CloneSet), edited.(*v1beta1.CloneSet), frame.InPlaceOn(enabled())).Warnings()
+		},
+	}
+}
 
 // Planner returns the planner of the CloneSet of that name in the world. Its settings are those of an operator without flags on
 // the newest Kubernetes. It reads and plans as the operator does, and also what it remembers between passes is the same.
@@ -27,10 +38,6 @@ func Planner(w *cluster.World, set types.NamespacedName) operator.Planner {
 	})
 }
 
-func gates() plan.FeatureGates {
-	g := features.Defaults(featuregates.All()...)
-	return cloneset.FeatureGates(g, inplace.Options{
-		EnvFromMetadata: g.Enabled(features.InPlaceUpdateEnvFromMetadata),
-		Resize:          g.Enabled(features.InPlaceWorkloadVerticalScaling),
-	})
-}
+func gates() plan.FeatureGates { return cloneset.FeatureGates(enabled(), frame.InPlaceOn(enabled())) }
+
+func enabled() features.Set { return features.Defaults(featuregates.All()...) }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/operator/features"
-	"github.com/flotilla-project/flotilla/core/pods/inplace"
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
@@ -15,6 +15,17 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
+
+// Kind returns StatefulSet as a kind that can be played.
+func Kind() rehearse.Kind {
+	return rehearse.Kind{
+		New:     func() action.Object { return &v1beta1.StatefulSet{} },
+		Planner: Planner,
+		Warnings: func(old, edited action.Object) []string {
+			return plan.Forecast(old.(*v1beta1.StatefulSet), edited.(*v1beta1.StatefulSet), frame.InPlaceOn(enabled())).Warnings()
+		},
+	}
+}
 
 // Planner returns the planner of the StatefulSet of that name in the world. Its settings are those of an operator without flags on
 // the newest Kubernetes. It reads and plans as the operator does, and also what it remembers between passes is the same.
@@ -28,9 +39,7 @@ func Planner(w *cluster.World, set types.NamespacedName) operator.Planner {
 }
 
 func gates() plan.FeatureGates {
-	g := features.Defaults(featuregates.All()...)
-	return statefulset.FeatureGates(g, inplace.Options{
-		EnvFromMetadata: g.Enabled(features.InPlaceUpdateEnvFromMetadata),
-		Resize:          g.Enabled(features.InPlaceWorkloadVerticalScaling),
-	})
+	return statefulset.FeatureGates(enabled(), frame.InPlaceOn(enabled()))
 }
+
+func enabled() features.Set { return features.Defaults(featuregates.All()...) }
