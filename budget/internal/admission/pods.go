@@ -23,7 +23,6 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
 	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 	"github.com/flotilla-project/flotilla/budget/internal/featuregates"
-	"github.com/flotilla-project/flotilla/budget/internal/ledger"
 )
 
 func podKind() admission.Kind[*corev1.Pod] {
@@ -33,12 +32,21 @@ func podKind() admission.Kind[*corev1.Pod] {
 // Pods answers the API server about disruptions of pods.
 type Pods struct {
 	Cover  cover.Reader
-	Ledger *ledger.Ledger
+	Ledger Ledger
 	// Live reads pods from the server, no more often than it has time for.
 	Live  client.Reader
 	Gates features.Set
 	// Refused, unless nil, is called for each refusal that is no dry run.
 	Refused func(Refusal)
+}
+
+// Ledger records what budgets grant, as ledger.Ledger does.
+type Ledger interface {
+	// Check returns why a budget refuses the request now, empty if it does not. It records nothing.
+	Check(b *v1beta1.PodUnavailableBudget, req disruption.Request) string
+	// Ask records the request and returns an empty text if the budget grants it; otherwise it returns the reason for the
+	// refusal.
+	Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req disruption.Request) (refused string, err error)
 }
 
 // Refusal is a disruption that a budget has refused.
@@ -64,36 +72,38 @@ type attempt struct {
 
 // Validating returns the endpoint for pods and their subresources eviction, resize and status.
 func (w Pods) Validating() admission.Endpoint {
-	judge := podKind().Validating(w.change)
+	judge := podKind().Validating(func(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+		return admission.Findings{}, w.Change(ctx, req)
+	})
 	handler := judge.Subresource("status", judge).Subresource("resize", judge).Subresource("eviction", admission.Evictions().Validating(w.evict))
 	return admission.Endpoint{Path: podKind().ValidatePath(), Handler: handler}
 }
 
-// change answers deletions and updates.
-func (w Pods) change(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+// Change answers deletions and updates: it returns the error with which a request is refused.
+func (w Pods) Change(ctx context.Context, req admission.Request[*corev1.Pod]) error {
 	d := attempt{pod: req.Old, user: req.User.Username, dryRun: req.DryRun}
 	if req.Old == nil {
-		return admission.Findings{}, nil
+		return nil
 	}
 	if err := validateStored(req); err != nil {
-		return admission.Findings{}, err
+		return err
 	}
 	switch {
 	case req.Operation == admissionv1.Delete && req.Subresource == "":
 		d.op = v1beta1.DeleteOperation
 	case req.Operation != admissionv1.Update:
-		return admission.Findings{}, nil
+		return nil
 	case req.Subresource == "status":
 		d.op = disruption.OfStatus(req.Old, req.New)
 	case req.Subresource == "resize":
 		d.op = disruption.OfResize(req.Old, req.New)
 	default:
 		if err := w.keepMarks(ctx, req.Old, req.New); err != nil {
-			return admission.Findings{}, err
+			return err
 		}
 		d.op = disruption.OfUpdate(req.Old, req.New)
 	}
-	return admission.Findings{}, w.judge(ctx, d)
+	return w.judge(ctx, d)
 }
 
 // evict answers evictions. Their requests hold no pod: the server is asked, as the cache may show the earlier pod of the

@@ -18,10 +18,20 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
 
+// Targets reads workloads of any kind, as targets.Reader does.
+type Targets interface {
+	Get(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, error)
+	Owners(ctx context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error)
+	Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (targets.Replicas, error)
+	Unscaled(ctx context.Context, workload *metav1.PartialObjectMetadata) (int32, error)
+	Caches(kind schema.GroupKind) bool
+	IsClusterScoped(kind schema.GroupKind) bool
+}
+
 // Reader reads budgets, pods and workloads.
 type Reader struct {
 	Cache   *fastclient.Reader
-	Targets *targets.Reader
+	Targets Targets
 	// Owning, unless nil, is remembered between questions about pods.
 	Owning *Owning
 }

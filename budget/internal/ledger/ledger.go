@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,9 +16,6 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
-// recent is how many operations are remembered as recorded. One that is not is recorded once more.
-const recent = 20_000
-
 // Ledger records grants. It is safe for concurrent use.
 type Ledger struct {
 	// Client writes statuses.
@@ -29,9 +24,9 @@ type Ledger struct {
 	Live  client.Reader
 	Clock clock.Clock
 
-	once     sync.Once
-	shared   *statuses
-	recorded *cache.LRUExpireCache // record to nothing
+	once    sync.Once
+	shared  *statuses
+	records *Records
 }
 
 type statuses = ledger.Ledger[v1beta1.PodUnavailableBudget, *question, *v1beta1.PodUnavailableBudget]
@@ -45,7 +40,8 @@ type question struct {
 
 // Check returns why a budget refuses the request now, empty if it does not. It records nothing.
 func (l *Ledger) Check(b *v1beta1.PodUnavailableBudget, req disruption.Request) string {
-	return l.decide(l.statuses().Newest(b), req, l.Clock.Now()).Refused
+	newest := l.statuses().Newest(b)
+	return l.records.Decide(newest, req, l.Clock.Now()).Refused
 }
 
 // Ask records the request and returns an empty text if the budget, which the cache has so, grants it; otherwise it returns
@@ -59,7 +55,7 @@ func (l *Ledger) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req d
 	case err != nil:
 		return "", fmt.Errorf("check budget %s: %w", b.Name, err)
 	case q.verdict.Next != nil:
-		l.recorded.Add(recordOf(b, req), nil, disruption.FreshFor-l.Clock.Since(q.at))
+		l.records.Add(b, req, q.at)
 	}
 	return q.verdict.Refused, nil
 }
@@ -72,32 +68,9 @@ func (l *Ledger) Through(ctx context.Context, object client.Object, next func(cl
 func (l *Ledger) statuses() *statuses {
 	l.once.Do(func() {
 		l.shared = &statuses{Client: l.Client, Live: l.Live, Clock: l.Clock, Decide: l.decideAll, Stands: stands}
-		l.recorded = cache.NewLRUExpireCacheWithClock(recent, l.Clock)
+		l.records = NewRecords(l.Clock)
 	})
 	return l.shared
-}
-
-// record is an operation that this process has recorded.
-type record struct {
-	budget, pod types.UID
-	op          v1beta1.PubOperation
-	// version of the pod: a grant to change it holds for this one.
-	version string
-}
-
-func recordOf(b *v1beta1.PodUnavailableBudget, req disruption.Request) record {
-	r := record{budget: b.UID, pod: req.Pod.UID, op: req.Operation}
-	if r.op != v1beta1.DeleteOperation && r.op != v1beta1.EvictOperation {
-		r.version = req.Pod.ResourceVersion
-	}
-	return r
-}
-
-// decide decides one request.
-func (l *Ledger) decide(b *v1beta1.PodUnavailableBudget, req disruption.Request, now time.Time) disruption.Verdict {
-	_, req.Recorded = l.recorded.Get(recordOf(b, req))
-	req.Now = now
-	return disruption.Decide(b, req)
 }
 
 // stands reports whether a request is refused, or neither to be recorded nor to be confirmed.
@@ -110,7 +83,7 @@ func (l *Ledger) decideAll(batch []*question) func(context.Context, *v1beta1.Pod
 	return func(_ context.Context, b *v1beta1.PodUnavailableBudget) (d ledger.Decision[*v1beta1.PodUnavailableBudget], err error) {
 		now, after := l.Clock.Now(), new(*b) // decisions change no status: they return new ones
 		for _, q := range batch {
-			q.verdict, q.at = l.decide(after, q.request, now), now
+			q.verdict, q.at = l.records.Decide(after, q.request, now), now
 			if q.verdict.Next != nil {
 				after.Status = *q.verdict.Next
 				d.After = after

@@ -13,7 +13,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
-	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -21,12 +20,11 @@ import (
 	"github.com/flotilla-project/flotilla/budget/internal/podunavailablebudget/plan"
 )
 
-// reconciler reconciles PodUnavailableBudgets. Its memory delays the end of grants and saves requests; a new process does
-// without it.
+// reconciler reconciles PodUnavailableBudgets.
 type reconciler struct {
 	*pass.Controller
 	cover      cover.Reader
-	memory     *memory.Objects[remembered]
+	snapshots  *Snapshots
 	overlaps   *overlaps
 	workloads  *workloads
 	meter      meter
@@ -50,10 +48,11 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.P
 		p.Plan.RequeueWithin(loading)
 		return p, nil
 	}
-	snap, err := r.snapshot(ctx, b)
+	snap, err := r.snapshots.Read(ctx, b)
 	if err != nil {
 		return pass.Pass{}, err
 	}
+	snap.Refusals = r.KnownRefusals(b, nil, 0, snap.Now)
 	again := r.overlaps.compare(&snap)
 	todo := plan.Compute(snap)
 	if again > 0 {
@@ -113,11 +112,4 @@ func drifts(workloads []disruption.Workload) bool {
 		}
 	}
 	return false
-}
-
-// remembered is the memory of a budget between passes.
-type remembered struct {
-	sights       disruption.Sights
-	looks        plan.Looks
-	replacements plan.Replacements
 }

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
-	"github.com/flotilla-project/flotilla/core/plan/memory"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/cover"
@@ -59,12 +58,14 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	o.Cover.Cache = b.Reader
+	followed := newWorkloads(mgr, o.Cover.Targets.Caches)
+	snapshots := NewSnapshots(o.Cover, b.Live, b.Clock)
+	snapshots.follow = followed.follow
 	r := &reconciler{
-		Controller: b, cover: o.Cover, memory: &memory.Objects[remembered]{}, overlaps: newOverlaps(find(o.Cover)),
-		workloads:  newWorkloads(mgr, o.Cover.Targets.Caches),
+		Controller: b, cover: o.Cover, snapshots: snapshots, overlaps: newOverlaps(find(o.Cover)), workloads: followed,
 		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
 	}
-	b.AddMemories(r.memory, r.overlaps.asked, r.overlaps.found, r.workloads, r.meter)
+	b.AddMemories(snapshots.memory, r.overlaps.asked, r.overlaps.found, r.workloads, r.meter)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {
 		return fmt.Errorf("add the watches of workloads: %w", err)
 	}

@@ -75,20 +75,26 @@ func updated(e event.UpdateEvent, wake func(client.Object, time.Duration)) {
 	if !okBefore || !okAfter {
 		return
 	}
-	left := !maps.Equal(before.Labels, after.Labels) || owner(before) != owner(after)
+	left := hasLeft(before, after)
 	if left {
 		wake(before, batch)
 	}
 	switch {
-	case left || countsOtherwise(before, after):
+	case CountsOtherwise(before, after):
 		wake(after, batch)
 	case disruption.IsGuardedOtherwise(before, after):
 		wake(after, marksBatch)
 	}
 }
 
-func countsOtherwise(before, after *corev1.Pod) bool {
-	return before.UID != after.UID || disruption.IsActive(before) != disruption.IsActive(after) ||
+// hasLeft reports whether a pod may have left one budget for another.
+func hasLeft(before, after *corev1.Pod) bool {
+	return !maps.Equal(before.Labels, after.Labels) || owner(before) != owner(after)
+}
+
+// CountsOtherwise reports whether the numbers of a budget may change with the pod.
+func CountsOtherwise(before, after *corev1.Pod) bool {
+	return hasLeft(before, after) || before.UID != after.UID || disruption.IsActive(before) != disruption.IsActive(after) ||
 		disruption.IsAvailable(before) != disruption.IsAvailable(after) || disruption.IsProtected(before) != disruption.IsProtected(after)
 }
 
