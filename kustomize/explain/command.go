@@ -1,8 +1,10 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -10,7 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
-	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/forecast"
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -33,22 +36,47 @@ conditions, pods and events, and from quotas, budgets and nodes. The command onl
 			if err != nil {
 				return err
 			}
-			world, err := look(command.Context(), client, named, clock.RealClock{}.Now())
+			now := clock.RealClock{}.Now()
+			world, err := look(command.Context(), client, named, now)
 			if err != nil {
 				return err
 			}
-			return write(streams.Out, Explain(world), output)
+			e := Explain(world)
+			if e.Phase == progress.Progressing {
+				e.ToGo = remaining(command.Context(), client, named, now)
+			}
+			return write(streams.Out, e, output)
 		},
 	}
 	output.AddTo(command.Flags())
 	return command
 }
 
+// remaining says how long the rollout still takes, by its forecast; empty if the rollout does not keep the pace of that.
+func remaining(ctx context.Context, client *workload.Client, named workload.Named, now time.Time) string {
+	scene, err := forecast.Read(ctx, client, named, nil, now)
+	if err != nil {
+		return ""
+	}
+	report, err := forecast.Play(ctx, scene, forecast.Edit{})
+	if err != nil {
+		return ""
+	}
+	if left, known := forecast.Remaining(scene, report); known {
+		return forecast.ToGo(left)
+	}
+	return ""
+}
+
 func write(out io.Writer, e Explanation, output cli.Output) error {
 	if output != "" {
 		return output.Print(out, e)
 	}
-	fmt.Fprintf(out, "%s %s in namespace %s is %s: %s\n", e.Kind, e.Name, e.Namespace, e.Phase, sentence(e.Message))
+	message := e.Message
+	if e.ToGo != "" {
+		message += ", " + e.ToGo
+	}
+	fmt.Fprintf(out, "%s %s in namespace %s is %s: %s\n", e.Kind, e.Name, e.Namespace, e.Phase, sentence(message))
 	for _, f := range e.Findings {
 		fmt.Fprintf(out, "\n- %s\n", f.Why)
 		if f.Help != "" {
@@ -57,7 +85,7 @@ func write(out io.Writer, e Explanation, output cli.Output) error {
 	}
 	switch {
 	case len(e.Findings) > 0:
-	case e.Phase == rollout.Complete:
+	case e.Phase == progress.Complete:
 		fmt.Fprint(out, "\nNo problem found.\n")
 	default:
 		fmt.Fprint(out, "\nNo problem found; the rollout is still in progress.\n")

@@ -314,4 +314,9 @@ func TestExplanationsAreTold(t *testing.T) {
 		require.NoError(t, write(&out, Explain(c.world), ""))
 		assert.Equal(t, c.want, out.String())
 	}
+	e := Explain(world())
+	e.ToGo = "about 4 minutes to go"
+	var out bytes.Buffer
+	require.NoError(t, write(&out, e, ""))
+	assert.Contains(t, out.String(), "CloneSet web in namespace shop is Progressing: 2 of 5 pods updated, 4 of 5 available, about 4 minutes to go.\n")
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
-	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -57,8 +57,10 @@ type Finding struct {
 
 // Explanation is the whole answer about a workload. It is the output of -o json.
 type Explanation struct {
-	rollout.Progress
+	progress.Report
 	Findings []Finding `json:"findings"`
+	// ToGo says how long the rollout still takes, such as "about 4 minutes to go"; empty unless its forecast has been right.
+	ToGo string `json:"toGo,omitempty"`
 	// Unread names the kinds that could not be read, for instance because a permission is missing.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -67,7 +69,7 @@ type Explanation struct {
 func Explain(w World) Explanation {
 	w.Pods = slices.Clone(w.Pods)
 	workload.SortPods(w.Pods)
-	e := Explanation{Progress: rollout.Judge(w.Set), Findings: []Finding{}, Unread: w.Unread}
+	e := Explanation{Report: progress.Judge(w.Set), Findings: []Finding{}, Unread: w.Unread}
 	if w.Set.Deleting {
 		e.Findings = deleted(w)
 		return e
@@ -78,7 +80,7 @@ func Explain(w World) Explanation {
 		e.Findings = append(e.Findings, rule(w)...)
 	}
 	for _, rule := range []func(World) []Finding{waiting, recent} {
-		if len(e.Findings) == 0 && e.Phase != rollout.Complete {
+		if len(e.Findings) == 0 && e.Phase != progress.Complete {
 			e.Findings = append(e.Findings, rule(w)...)
 		}
 	}

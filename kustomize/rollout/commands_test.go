@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
-	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -41,9 +41,9 @@ func TestStatusEndsAtThePartition(t *testing.T) {
 			w.report(kind, 1, "True")
 			got := <-ended
 			assert.Equal(t, cli.Done, got.code, got.out)
-			var p rollout.Progress
+			var p progress.Report
 			require.NoError(t, json.Unmarshal([]byte(got.out), &p), got.out)
-			assert.Equal(t, rollout.Complete, p.Phase)
+			assert.Equal(t, progress.Complete, p.Phase)
 			assert.Equal(t, new(1), p.Target)
 			assert.Equal(t, "it has reached its partition: 1 of 2 "+kind.Pods+" are updated, 1 stays at an older revision", p.Message)
 		})

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -60,7 +61,7 @@ const legend = "● ready  ○ starting  ◐ updating in place or held  × termi
 // draw draws a rollout in lines of at most width columns: its progress, a line for each revision with a cell for each pod,
 // and the meaning of the cells. Lines of cells that are too long continue in the next line.
 func draw(s *workload.Set, pods []*corev1.Pod, width int) []string {
-	p := Judge(s)
+	p := progress.Judge(s)
 	lines := []string{clip(fmt.Sprintf("%s/%s %s: %s", s.Kind.Name, s.Name, p.Phase, p.Message), width)}
 	all := rows(s, pods)
 	longest := 0

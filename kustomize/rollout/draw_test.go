@@ -12,6 +12,17 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
+// set returns a CloneSet of five pods in the middle of an update, changed as a test wants it.
+func set(change func(s *workload.Set)) *workload.Set {
+	s := &workload.Set{
+		Kind: workload.Kinds()[0], Name: "web", Generation: 2, Observed: 2,
+		Wanted: 5, Pods: 5, Ready: 5, Available: 4, Updated: 2, Target: 5,
+		UpdateRevision: "web-b", CurrentRevision: "web-a",
+	}
+	change(s)
+	return s
+}
+
 func pod(name, revision string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"controller-revision-hash": revision}}}
 	for _, c := range change {
@@ -76,18 +87,18 @@ func TestARolloutIsToldInALine(t *testing.T) {
 func TestDrawingsReplaceEachOther(t *testing.T) {
 	s := set(func(*workload.Set) {})
 	var out bytes.Buffer
-	terminal := &screen{out: &out, width: func() int { return 80 }}
-	terminal.show(s, pods())
+	terminal := &Screen{out: &out, width: func() int { return 80 }}
+	terminal.Show(s, pods())
 	first := out.String()
 	out.Reset()
-	terminal.show(s, pods()[:2])
+	terminal.Show(s, pods()[:2])
 	assert.True(t, strings.HasPrefix(first, "\r\x1b[J"), "the first drawing moves nowhere")
 	assert.True(t, strings.HasPrefix(out.String(), "\x1b[5A\r\x1b[J"), "the next one begins where the first began")
 
 	out.Reset()
-	file := newScreen(&out)
-	file.show(s, pods()[:2])
-	file.show(s, pods()[:2])
-	file.show(s, nil)
+	file := NewScreen(&out)
+	file.Show(s, pods()[:2])
+	file.Show(s, pods()[:2])
+	file.Show(s, nil)
 	assert.Equal(t, "CloneSet/web Progressing: web-b (update) 1 ready, 1 starting\nCloneSet/web Progressing: no pods\n", out.String())
 }

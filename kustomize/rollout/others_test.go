@@ -17,7 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/explain"
-	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -50,7 +50,7 @@ func TestExplainReadsWhatIsInTheWay(t *testing.T) {
 	require.Equal(t, cli.Done, code, errOut)
 	var e explain.Explanation
 	require.NoError(t, json.Unmarshal([]byte(out), &e))
-	assert.Equal(t, rollout.Progressing, e.Phase)
+	assert.Equal(t, progress.Progressing, e.Phase)
 	assert.Equal(t, []string{"pod/web-0"}, e.Findings[0].Objects)
 	assert.Empty(t, e.Unread)
 }

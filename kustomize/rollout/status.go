@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -25,8 +26,13 @@ prints the state at once, with exit code 3 for a rollout that is incomplete.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
 			tell := voice{out: c.streams.Out, output: output, last: new("")}
 			if !follow {
-				p := Judge(s)
+				p := progress.Judge(s)
 				return tell.end(p, answer(p))
+			}
+			if output == "" {
+				playing, stop := context.WithCancel(ctx)
+				defer stop()
+				tell.estimate = newEstimate(playing, client, s, c.clock)
 			}
 			return waitFor(ctx, client, s, timeout, tell)
 		})
@@ -37,8 +43,8 @@ prints the state at once, with exit code 3 for a rollout that is incomplete.`,
 }
 
 // answer is the error that a command ends with: nil when the rollout has arrived.
-func answer(p Progress) error {
-	if p.Phase == Complete {
+func answer(p progress.Report) error {
+	if p.Phase == progress.Complete {
 		return nil
 	}
 	return cli.NoErrorf("%s/%s is not complete: %s", p.Kind, p.Name, p.Message)
@@ -48,7 +54,7 @@ func answer(p Progress) error {
 func waitFor(ctx context.Context, client *workload.Client, s *workload.Set, timeout time.Duration, tell voice) error {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
-	last := Judge(s)
+	last := progress.Judge(s)
 	watched, err := client.Watch(ctx, s, false)
 	if ctx.Err() != nil {
 		return tell.end(last, ended(ctx, timeout, last))
@@ -64,11 +70,11 @@ func waitFor(ctx context.Context, client *workload.Client, s *workload.Set, time
 		if now == nil || now.UID != s.UID {
 			return fmt.Errorf("%s was deleted", s)
 		}
-		last = Judge(now)
-		if last.Phase == Complete || last.Phase == Failed {
+		last = progress.Judge(now)
+		if last.Phase == progress.Complete || last.Phase == progress.Failed {
 			return tell.end(last, answer(last))
 		}
-		tell.say(last)
+		tell.say(last, tell.estimate.of(now, last))
 		select {
 		case <-watched.Changed():
 		case <-ctx.Done():
@@ -85,7 +91,7 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 }
 
 // ended returns why a wait ended before the rollout did.
-func ended(ctx context.Context, timeout time.Duration, p Progress) error {
+func ended(ctx context.Context, timeout time.Duration, p progress.Report) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return cli.NoErrorf("%s/%s is not complete after %s: %s", p.Kind, p.Name, timeout, p.Message)
 	}
@@ -97,26 +103,28 @@ type voice struct {
 	out    io.Writer
 	output cli.Output
 	last   *string
+	// estimate knows how long the rollout still takes. Optional.
+	estimate *estimate
 }
 
-// say prints a message that was not the last one.
-func (v voice) say(p Progress) {
+// say prints a message that was not the last one, and more of the moment.
+func (v voice) say(p progress.Report, more string) {
 	if v.output != "" || *v.last == p.Message {
 		return
 	}
 	*v.last = p.Message
-	fmt.Fprintf(v.out, "%s/%s: %s\n", p.Kind, p.Name, p.Message)
+	fmt.Fprintf(v.out, "%s/%s: %s%s\n", p.Kind, p.Name, p.Message, more)
 }
 
 // end prints the last state, and returns the error that the command ends with. The text of an error is not printed twice.
-func (v voice) end(p Progress, err error) error {
+func (v voice) end(p progress.Report, err error) error {
 	switch {
 	case v.output != "":
 		if failed := v.output.Print(v.out, p); failed != nil {
 			return failed
 		}
 	case err == nil:
-		v.say(p)
+		v.say(p, "")
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -35,12 +36,12 @@ flotilla rollout status. If the output is not a terminal, each change is printed
 
 // follow draws until the rollout ends, or time is up.
 func (c common) follow(ctx context.Context, client *workload.Client, s *workload.Set, timeout time.Duration) error {
-	to := newScreen(c.streams.Out)
+	to := NewScreen(c.streams.Out)
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	watched, err := client.Watch(ctx, s, true)
 	if ctx.Err() != nil {
-		return ended(ctx, timeout, Judge(s))
+		return ended(ctx, timeout, progress.Judge(s))
 	}
 	if err != nil {
 		return err
@@ -55,9 +56,9 @@ func (c common) follow(ctx context.Context, client *workload.Client, s *workload
 		if now == nil || now.UID != s.UID {
 			return fmt.Errorf("%s was deleted", s)
 		}
-		to.show(now, watched.Pods(now))
-		p := Judge(now)
-		if p.Phase == Complete || p.Phase == Failed {
+		to.Show(now, watched.Pods(now))
+		p := progress.Judge(now)
+		if p.Phase == progress.Complete || p.Phase == progress.Failed {
 			return answer(p)
 		}
 		select {
@@ -69,16 +70,17 @@ func (c common) follow(ctx context.Context, client *workload.Client, s *workload
 	}
 }
 
-// screen is where a rollout is drawn: in place on a terminal, else line by line.
-type screen struct {
+// Screen is where a rollout is drawn: in place on a terminal, else line by line.
+type Screen struct {
 	out   io.Writer
 	width func() int // nil where there is no terminal
 	drawn int        // lines of the last drawing
 	last  string
 }
 
-func newScreen(out io.Writer) *screen {
-	s := &screen{out: out}
+// NewScreen returns a screen that writes to out.
+func NewScreen(out io.Writer) *Screen {
+	s := &Screen{out: out}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		s.width = func() int {
 			width, _, err := term.GetSize(int(file.Fd()))
@@ -91,9 +93,10 @@ func newScreen(out io.Writer) *screen {
 	return s
 }
 
-func (s *screen) show(set *workload.Set, pods []*corev1.Pod) {
+// Show draws a workload with its pods.
+func (s *Screen) Show(set *workload.Set, pods []*corev1.Pod) {
 	if s.width == nil {
-		p := Judge(set)
+		p := progress.Judge(set)
 		if line := fmt.Sprintf("%s/%s %s: %s", p.Kind, p.Name, p.Phase, describe(set, pods)); line != s.last {
 			s.last = line
 			fmt.Fprintln(s.out, line)

@@ -17,12 +17,14 @@ import (
 // sections returns the parts of the reference of commands, by title.
 func sections(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "cli.md"))
-	require.NoError(t, err)
 	found := map[string]string{}
-	for _, section := range strings.Split(string(text), "\n## ")[1:] {
-		title, body, _ := strings.Cut(section, "\n")
-		found[title] = body
+	for _, page := range []string{"cli.md", "cli-workloads.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", page))
+		require.NoError(t, err)
+		for _, section := range strings.Split(string(text), "\n## ")[1:] {
+			title, body, _ := strings.Cut(section, "\n")
+			found[title] = body
+		}
 	}
 	return found
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/images"
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/rollout"
+	"github.com/flotilla-project/flotilla/kustomize/simulate"
 	"github.com/flotilla-project/flotilla/kustomize/takeover"
 )
 
@@ -107,6 +108,7 @@ func commands() []func(genericclioptions.RESTClientGetter, genericiooptions.IOSt
 		install.NewCommand,
 		install.NewUninstallCommand,
 		rollout.NewCommand,
+		simulate.NewCommand,
 		takeover.NewCommand,
 		version,
 	}

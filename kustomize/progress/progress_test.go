@@ -1,4 +1,4 @@
-package rollout
+package progress
 
 import (
 	"testing"
@@ -129,7 +129,6 @@ func TestJudge(t *testing.T) {
 			p := Judge(set(c.change))
 			assert.Equal(t, c.want, p.Phase)
 			assert.Equal(t, c.says, p.Message)
-			assert.Equal(t, c.want == Complete, answer(p) == nil)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package rollout
+package progress
 
 import (
 	"fmt"
@@ -21,8 +21,8 @@ const (
 	Failed Phase = "Failed"
 )
 
-// Progress is the state of a rollout and its numbers. It is the output of -o json.
-type Progress struct {
+// Report is the state of a rollout and its numbers. It is the output of -o json.
+type Report struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -40,8 +40,8 @@ type Progress struct {
 }
 
 // Judge returns how far the rollout of a workload is.
-func Judge(s *workload.Set) Progress {
-	p := Progress{
+func Judge(s *workload.Set) Report {
+	p := Report{
 		Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name, Revision: s.UpdateRevision,
 		Wanted: s.Wanted, Updated: s.Updated, Available: s.Available,
 	}

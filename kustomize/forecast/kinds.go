@@ -1,0 +1,17 @@
+package forecast
+
+import (
+	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
+
+	cloneset "github.com/flotilla-project/flotilla/cloneset/whatif"
+	daemonset "github.com/flotilla-project/flotilla/daemonset/whatif"
+	statefulset "github.com/flotilla-project/flotilla/statefulset/whatif"
+)
+
+// Version is the one in which sets are stored, and played.
+const Version = "v1beta1"
+
+// kinds are the kinds that can be played, by the feature that has them.
+func kinds() map[string]rehearse.Kind {
+	return map[string]rehearse.Kind{"cloneset": cloneset.Kind(), "statefulset": statefulset.Kind(), "daemonset": daemonset.Kind()}
+}

@@ -1,0 +1,156 @@
+package forecast_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/kustomize/forecast"
+	"github.com/flotilla-project/flotilla/kustomize/progress"
+	"github.com/flotilla-project/flotilla/kustomize/test/scenes"
+)
+
+// edited returns the set of a scene with a field of its only container, or of its rolling update, set.
+func edited(t testing.TB, s *forecast.Scene, edit func(*v1beta1.CloneSet)) *unstructured.Unstructured {
+	t.Helper()
+	set := &v1beta1.CloneSet{}
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(s.Set.Object, set))
+	edit(set)
+	return scenes.Untyped(t, set)
+}
+
+// newImage is the edit of most rollouts.
+func newImage(s *v1beta1.CloneSet) { s.Spec.Template.Spec.Containers[0].Image = "app:v2" }
+
+func TestAnEditIsForetold(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  func(*v1beta1.CloneSet)
+		scene func(*forecast.Scene)
+		with  forecast.Edit
+		check func(*testing.T, *forecast.Report)
+	}{
+		"an image, in place": {
+			edit: newImage,
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, progress.Complete, f.Phase, f.Message)
+				assert.Equal(t, []int{10, 0, 8, 10}, []int{f.InPlace, f.Recreated, f.LowestAvailable, f.MostPods})
+				assert.Len(t, f.Batches, 5)
+				assert.True(t, f.Holds())
+			},
+		},
+		"a port, with new pods": {
+			edit: func(s *v1beta1.CloneSet) {
+				s.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, progress.Complete, f.Phase, f.Message)
+				assert.Equal(t, []int{0, 10, 8}, []int{f.InPlace, f.Recreated, f.LowestAvailable})
+				assert.Contains(t, fmt.Sprint(f.Answers), "recreated")
+			},
+		},
+		"an image that crashes": {
+			edit: newImage,
+			with: forecast.Edit{Crash: []string{"app:v2"}},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, progress.Failed, f.Phase, f.Message)
+				assert.Equal(t, []int{2, 8}, []int{f.InPlace, f.LowestAvailable})
+				assert.False(t, f.Holds())
+			},
+		},
+		"a PodDisruptionBudget below the limit": {
+			edit: newImage,
+			scene: func(s *forecast.Scene) {
+				s.Budgets = []*policyv1.PodDisruptionBudget{{
+					ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
+					Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+					Status:     policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 9, CurrentHealthy: 10},
+				}}
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []forecast.Budget{{Kind: "PodDisruptionBudget", Name: "web", Desired: 9, Lowest: 8, Broken: true}}, f.Budgets)
+				assert.Equal(t, progress.Complete, f.Phase)
+				assert.False(t, f.Holds())
+			},
+		},
+		"a PodUnavailableBudget that lets one go at a time": {
+			edit: newImage,
+			scene: func(s *forecast.Scene) {
+				s.Unavailable = []*unstructured.Unstructured{scenes.Object(t, `
+apiVersion: policy.kruise.io/v1beta1
+kind: PodUnavailableBudget
+metadata: {name: web, namespace: default, uid: pub}
+spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
+`)}
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, progress.Complete, f.Phase, f.Message)
+				assert.Equal(t, []int{10, 9}, []int{f.InPlace, f.LowestAvailable})
+				require.Len(t, f.Budgets, 1)
+				assert.Equal(t, []int{9, 9}, []int{f.Budgets[0].Desired, f.Budgets[0].Lowest})
+				assert.Positive(t, f.Budgets[0].Refused)
+				assert.True(t, f.Holds())
+			},
+		},
+		"start times of 20 s": {
+			edit: newImage,
+			with: forecast.Edit{Times: &forecast.Times{Creating: time.Second, Starting: 20 * time.Second}},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.InDelta(t, 5*22, f.Seconds, 10)
+			},
+		},
+		"a lost node": {
+			with: forecast.Edit{LoseNodes: []string{"node-1"}},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Less(t, f.LowestAvailable, 10)
+			},
+		},
+		"a surge without room": {
+			edit: func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(12)) },
+			scene: func(s *forecast.Scene) {
+				for _, n := range s.Nodes {
+					n.Status.Allocatable = corev1.ResourceList{"cpu": *quantity("4"), "pods": *quantity("10")}
+				}
+				s.Nodes = s.Nodes[:3]
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				t.Log(f)
+				assert.Equal(t, 2, f.Added)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene := scenes.Settled(t, scenes.Web)
+			if c.scene != nil {
+				c.scene(scene)
+			}
+			if c.edit != nil {
+				c.with.To = edited(t, scene, c.edit)
+			}
+			f, err := forecast.Play(t.Context(), scene, c.with)
+			require.NoError(t, err)
+			t.Log(f.Seconds, f.Phase, f.Message, f.Waits, f.Answers)
+			c.check(t, f)
+		})
+	}
+}
+
+func quantity(text string) *resource.Quantity { q := resource.MustParse(text); return &q }

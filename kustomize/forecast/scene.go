@@ -1,0 +1,91 @@
+package forecast
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/plan/action"
+
+	"github.com/flotilla-project/flotilla/kustomize/workload"
+)
+
+// Scene is what a cluster has around a workload.
+type Scene struct {
+	Kind workload.Kind
+	// Set is the workload as it is stored, in version v1beta1.
+	Set *unstructured.Unstructured
+	// Pods are those of the workload, Others those of the rest of the cluster, which take up room on the nodes.
+	Pods, Others []*corev1.Pod
+	// Nodes are those of the cluster; without one, each pod finds a place.
+	Nodes     []*corev1.Node
+	Revisions []*appsv1.ControllerRevision
+	Claims    []*corev1.PersistentVolumeClaim
+	Quotas    []*corev1.ResourceQuota
+	// Budgets and Unavailable are the disruption budgets of the namespace: PodDisruptionBudgets and PodUnavailableBudgets.
+	Budgets     []*policyv1.PodDisruptionBudget
+	Unavailable []*unstructured.Unstructured
+	// Running is the version of the operator of the cluster, empty if unknown.
+	Running string
+	// Now is the moment at which all of this was so.
+	Now time.Time
+	// Unread says what could not be read.
+	Unread []string
+}
+
+// objects returns the objects of the simulated cluster, owners first.
+func (s *Scene) objects() ([]action.Object, error) {
+	set, err := s.typed(s.Set)
+	if err != nil {
+		return nil, err
+	}
+	all := []action.Object{set}
+	all = appendTo(all, s.Nodes)
+	all = appendTo(all, s.Revisions)
+	all = appendTo(all, s.Claims)
+	all = appendTo(all, s.Unavailable)
+	return appendTo(all, s.Pods), nil
+}
+
+func appendTo[T action.Object](all []action.Object, more []T) []action.Object {
+	for _, o := range more {
+		all = append(all, o)
+	}
+	return all
+}
+
+// hasAgents reports whether the nodes run the agents of feature daemon: they report each container in an annotation of its
+// pod. In a cluster without pods it is taken for granted.
+func (s *Scene) hasAgents() bool {
+	return len(s.Pods) == 0 || slices.ContainsFunc(s.Pods, func(pod *corev1.Pod) bool {
+		return pod.Annotations[contract.RuntimeContainersMetaAnnotation] != ""
+	})
+}
+
+// typed returns the Go object of a set.
+func (s *Scene) typed(set *unstructured.Unstructured) (action.Object, error) {
+	o := kinds()[s.Kind.Feature].New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(set.Object, o); err != nil {
+		return nil, fmt.Errorf("read %s/%s: %w", s.Kind.Short(), set.GetName(), err)
+	}
+	return o, nil
+}
+
+// untyped returns a set of the simulated cluster as commands read it.
+func (s *Scene) untyped(o action.Object) (*workload.Set, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("read %s/%s: %w", s.Kind.Short(), o.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: object}
+	u.SetAPIVersion(workload.Group + "/" + Version)
+	u.SetKind(s.Kind.Name)
+	return workload.Read(s.Kind, u)
+}

@@ -1,0 +1,111 @@
+package simulate_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-project/flotilla/kustomize/apply"
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/forecast"
+	"github.com/flotilla-project/flotilla/kustomize/install"
+	"github.com/flotilla-project/flotilla/kustomize/simulate"
+	"github.com/flotilla-project/flotilla/kustomize/test/clitest"
+	"github.com/flotilla-project/flotilla/kustomize/test/scenes"
+)
+
+func TestMain(m *testing.M) { clitest.Main(m) }
+
+var (
+	sets     = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "clonesets"}
+	webhooks = []schema.GroupVersionResource{
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+	}
+)
+
+// served installs the CRDs of cloneset, and stores the CloneSet of the tests without an operator.
+func served(t *testing.T) {
+	t.Helper()
+	clitest.NeedsServer(t)
+	client := clitest.Objects(t)
+	output, code := clitest.Commands{install.NewCommand}.Call(t, clitest.Administrator, "install", "cloneset", "--wait=false")
+	require.Equal(t, cli.Done, code, output)
+	for _, resource := range webhooks {
+		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
+		_, err := client.Resource(sets).Namespace("default").Create(ctx, scenes.Object(t, scenes.Web), metav1.CreateOptions{})
+		if err != nil {
+			return false, err.Error(), nil //nolint:nilerr // the kind is not served yet
+		}
+		return true, "", nil
+	}))
+	t.Cleanup(func() {
+		require.NoError(t, client.Resource(sets).Namespace("default").Delete(context.Background(), "web", metav1.DeleteOptions{}))
+	})
+}
+
+func simulated(t *testing.T, kubeconfig string, args ...string) (f forecast.Report, output string, code cli.Code) {
+	t.Helper()
+	output, code = clitest.Commands{simulate.NewCommand}.Call(t, kubeconfig, append([]string{"simulate", "-o", "json"}, args...)...)
+	if strings.HasPrefix(output, "{") {
+		require.NoError(t, json.Unmarshal([]byte(output), &f))
+	}
+	return f, output, code
+}
+
+// The scene is read with the rights of the user: without the workload there is none, and what else is missing is told.
+func TestASceneIsReadWithTheRightsOfTheUser(t *testing.T) {
+	served(t)
+
+	f, output, code := simulated(t, clitest.Administrator, "clone/web", "--set-image", "main=app:v2")
+	require.Equal(t, cli.Done, code, output)
+	assert.Equal(t, 10, f.Added, "no operator has made the pods yet")
+	assert.Empty(t, f.Assumed)
+	live, err := clitest.Objects(t).Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
+	assert.Equal(t, "app:v1", containers[0].(map[string]any)["image"], "nothing is written")
+
+	invalid := written(t, scenes.Object(t, strings.ReplaceAll(scenes.Web, "replicas: 10", "replicas: many")).Object)
+	_, output, code = simulated(t, clitest.Administrator, "-f", invalid)
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "edit cloneset/web as a dry run: ")
+
+	_, output, code = simulated(t, clitest.Nobody, "clone/web", "--set-image", "main=app:v2")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "read cloneset/web in namespace default: clonesets.apps.kruise.io \"web\" is forbidden")
+
+	clitest.AllowNobody(t, map[string][]string{"get": {"clonesets"}, "list": {"pods", "controllerrevisions"}})
+	f, output, code = simulated(t, clitest.Nobody, "clone/web", "--set-image", "main=app:v2")
+	require.Equal(t, cli.Done, code, output)
+	assert.Equal(t, 10, f.Added)
+	told := strings.Join(f.Assumed, "\n")
+	for _, text := range []string{
+		"nodes cannot be read, and each pod is taken to find a node: ", "claims cannot be read, and pods are taken to have none: ",
+		"resource quotas cannot be read", "PodDisruptionBudgets cannot be read", "the edit could not be validated by a dry run: ",
+	} {
+		assert.Contains(t, told, text)
+	}
+}
+
+// A manifest of a workload that does not exist is played as its creation.
+func TestACreationIsPlayed(t *testing.T) {
+	served(t)
+	manifest := scenes.Object(t, strings.ReplaceAll(scenes.Web, "name: web, namespace", "name: other, namespace"))
+	f, output, code := simulated(t, clitest.Administrator, "-f", written(t, manifest.Object))
+	require.Equal(t, cli.Done, code, output)
+	assert.Equal(t, []any{"other", 10}, []any{f.Name, f.Added})
+	_, output, code = simulated(t, clitest.Administrator, "clone/other")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, `clonesets.apps.kruise.io "other" not found`)
+}
