@@ -1,0 +1,55 @@
+package simulate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+// rollout is an edit of a workload that is foretold, and then made.
+type rollout[T client.Object] struct {
+	// before changes the workload that is created. Optional.
+	before func(T)
+	edit   func(T)
+	// together means that several pods are updated at once, and so in no order.
+	together bool
+}
+
+// play creates the workload, makes the edit, and compares what happens with the forecast.
+func (r rollout[T]) play(t *testing.T, set T) {
+	t.Helper()
+	if r.before != nil {
+		r.before(set)
+	}
+	given(t, set)
+	edited := set.DeepCopyObject().(T)
+	r.edit(edited)
+	f, code := foretell(t, edited)
+	assert.Equal(t, cli.Done, code, f.Message)
+	happened := newRecorder(t, set.GetNamespace())
+	story.Edit(t, world, set, r.edit)
+	settles(t, set)
+	comesTrue(t, f, happened.end(), r.together)
+}
+
+// given creates the workload and waits until all its pods are available.
+func given[T client.Object](t *testing.T, set T) {
+	t.Helper()
+	require.NoError(t, world.Client.Create(t.Context(), set))
+	settles(t, set)
+}
+
+func settles[T client.Object](t *testing.T, set T) {
+	t.Helper()
+	story.Reaches(t, world, set, "the end of its rollout", func(set T) error {
+		c := story.Condition(set, "Ready")
+		return story.Want(c.ObservedGeneration == set.GetGeneration() && c.Status == metav1.ConditionTrue, "condition Ready is %+v", c)
+	})
+}
