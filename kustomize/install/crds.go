@@ -29,7 +29,7 @@ func (u *uninstaller) warn(ctx context.Context, cluster *apply.Cluster, features
 			if err != nil {
 				return err
 			}
-			u.warnOf(fmt.Sprintf("%s: %s would be deleted, with their pods", resource.GroupResource(), apply.Count(len(found), "object", "objects")))
+			u.warnOf(fmt.Sprintf("%s: %s would be deleted", resource.GroupResource(), withPods(len(found))))
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func (u *uninstaller) removeObjects(ctx context.Context, cluster *apply.Cluster,
 func (u *uninstaller) removeRound(
 	ctx context.Context, cluster *apply.Cluster, progress *apply.Progress, feature string, objects []*unstructured.Unstructured,
 ) (err error) {
-	count := apply.Count(len(objects), "object", "objects") + " deleted, with their pods"
+	count := withPods(len(objects)) + " deleted"
 	defer func() { u.report.Step(feature, "remove objects", count, err) }()
 	progress.Begin(feature + " objects")
 	for _, object := range objects {
@@ -125,4 +125,9 @@ func ended(cluster *apply.Cluster, objects []*unstructured.Unstructured) apply.C
 		}
 		return true, "", nil
 	}
+}
+
+// withPods counts objects that go with their pods.
+func withPods(objects int) string {
+	return apply.Count(objects, "object and its pods", "objects and their pods")
 }

@@ -127,7 +127,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds")
 	assert.Equal(t, cli.Misused, code)
-	assert.Contains(t, output, "clonesets.apps.kruise.io: 1 object would be deleted, with their pods\n")
+	assert.Contains(t, output, "clonesets.apps.kruise.io: 1 object and its pods would be deleted\n")
 	_, err = client.Resource(sets).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err, "asked once only")
 
@@ -135,7 +135,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset", "--delete-crds", "--yes", "--timeout", "10m")
 	require.Equal(t, cli.Done, code, output)
 	assert.Equal(t, []string{"default/web"}, collected(), "while the API server serves the kind")
-	assert.Regexp(t, `(?m)^cloneset objects: 1 object deleted, with their pods \(`, output)
+	assert.Regexp(t, `(?m)^cloneset objects: 1 object and its pods deleted \(`, output)
 	_, err = client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
 }
@@ -241,6 +241,11 @@ func TestRightsAreKnownAhead(t *testing.T) {
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "missing permission: delete deployments.apps in namespace flotilla-system\n")
 	assert.Contains(t, output, "missing permission: delete clusterroles.rbac.authorization.k8s.io\n")
+	output, code = call(t, clitest.Nobody, "uninstall", "cloneset", "--delete-crds", "--yes")
+	assert.Equal(t, cli.Failed, code)
+	assert.Contains(t, output, "missing permission: delete clonesets.apps.kruise.io\n")
+	assert.Contains(t, output, "missing permission: delete customresourcedefinitions.apiextensions.k8s.io\n")
+	assert.Contains(t, output, "missing permission: delete deployments.apps in namespace flotilla-system\n", "all at once")
 	_, err = clitest.Objects(t).Resource(webhooks[0]).Get(t.Context(), "cloneset-mutating", metav1.GetOptions{})
 	assert.NoError(t, err, "nothing is deleted")
 }

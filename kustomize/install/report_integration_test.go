@@ -84,7 +84,7 @@ func TestReportsOfInstallAndUninstall(t *testing.T) {
 	report, _, code = reportOf(t, "uninstall", "cloneset", "--delete-crds")
 	assert.Equal(t, cli.Misused, code)
 	assert.Equal(t, "misused", report.Verdict)
-	assert.Contains(t, report.Warnings, "clonesets.apps.kruise.io: 0 objects would be deleted, with their pods")
+	assert.Contains(t, report.Warnings, "clonesets.apps.kruise.io: 0 objects and their pods would be deleted")
 	for _, args := range [][]string{{"--dry-run"}, nil} {
 		report, lines, code = reportOf(t, append([]string{"uninstall", "cloneset"}, args...)...)
 		require.Equal(t, cli.Done, code, lines)

@@ -115,19 +115,16 @@ func mayRemove(ctx context.Context, cluster *apply.Cluster, feature catalog.Feat
 		return err
 	}
 	gone := append(leftovers(feature, objects), objects...)
+	var rights []apply.Right
 	if crds {
-		var rights []apply.Right
 		for _, crd := range ofStage(objects, apply.CRDs) {
 			rights = append(rights, apply.Right{Resource: ResourceOf(crd), Verbs: []string{"list", "get", "delete"}})
-		}
-		if err := cluster.Has(ctx, rights...); err != nil {
-			return err
 		}
 		gone = append(gone, openkruise.Leftovers(feature.Name)...)
 	} else {
 		gone = slices.DeleteFunc(gone, func(o *unstructured.Unstructured) bool { return apply.StageOf(o) == apply.CRDs })
 	}
-	return cluster.Check(ctx, gone, "delete")
+	return errors.Join(cluster.Has(ctx, rights...), cluster.Check(ctx, gone, "delete"))
 }
 
 // warnOf prints and reports a fact that the user should know.

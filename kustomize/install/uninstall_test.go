@@ -107,7 +107,7 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--dry-run", "--delete-crds")
 	assert.Equal(t, cli.Failed, code, output)
-	assert.Contains(t, output, "statefulsets.apps.kruise.io: 2 objects would be deleted, with their pods\n")
+	assert.Contains(t, output, "statefulsets.apps.kruise.io: 2 objects and their pods would be deleted\n")
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--delete-crds", "--yes")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, told+"Their deletion would wait forever, because operator statefulset is not available: run flotilla install statefulset first")
