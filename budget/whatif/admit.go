@@ -2,14 +2,10 @@ package whatif
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	coreadmission "github.com/flotilla-project/flotilla/core/operator/admission"
@@ -35,7 +31,7 @@ func (b *Budgets) Admit(w *cluster.World, e cluster.Event) error {
 	if after, ok := e.Object.(*corev1.Pod); ok && e.Type == cluster.Modified {
 		request.Operation, request.New = admissionv1.Update, after
 	}
-	return answer(name, b.webhook.Change(quiet(), request))
+	return cluster.Denied(name, b.webhook.Change(quiet(), request))
 }
 
 // webhookFor returns the name of the webhook in config/webhook that a server calls for an event of a pod; empty for none.
@@ -49,20 +45,6 @@ func webhookFor(e cluster.Event) string {
 		return "vpodstatus.budget.kb.io"
 	}
 	return ""
-}
-
-// answer returns the error that a server makes of a webhook's.
-func answer(webhook string, err error) error {
-	if err == nil {
-		return nil
-	}
-	refused := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		refused.ErrStatus = status.Status()
-	}
-	refused.ErrStatus.Message = fmt.Sprintf("admission webhook %q denied the request: %s", webhook, refused.ErrStatus.Message)
-	return refused
 }
 
 // inMemory is the ledger of budgets whose statuses are kept here. A world has one writer, so that a decision is recorded as

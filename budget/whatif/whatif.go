@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/workloads"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/admission"
@@ -74,10 +75,10 @@ func (b *Budgets) Watch(w *cluster.World) {
 		return
 	}
 	b.world = w
-	b.cover = cover.Reader{Cache: newCache(w), Targets: workloads{world: w}}
-	now, live := worldClock{w}, livePods{world: w}
-	b.records = ledger.NewRecords(now)
-	b.snapshots = podunavailablebudget.NewSnapshots(b.cover, live, now)
+	b.cover = cover.Reader{Cache: newCache(w), Targets: targets{Reader: workloads.NewReader(w)}}
+	live := livePods{world: w}
+	b.records = ledger.NewRecords(w)
+	b.snapshots = podunavailablebudget.NewSnapshots(b.cover, live, w)
 	b.webhook = admission.Pods{
 		Cover: b.cover, Ledger: inMemory{b}, Live: live, Gates: features.Defaults(featuregates.All()...), Refused: b.refused,
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/informers"
+	"github.com/flotilla-project/flotilla/core/simulation/workloads"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
@@ -55,6 +56,17 @@ func stored(o any) (any, error) {
 	return b, nil
 }
 
+// targets reads the workloads of the world.
+type targets struct {
+	workloads.Reader
+}
+
+// Caches implements cover.Targets: the world shows every change.
+func (targets) Caches(schema.GroupKind) bool { return true }
+
+// IsClusterScoped implements cover.Targets. The owners of pods are in their namespaces.
+func (targets) IsClusterScoped(schema.GroupKind) bool { return false }
+
 // livePods reads pods from the world.
 type livePods struct {
 	client.Reader // nil: nothing else is read from the server
@@ -77,15 +89,6 @@ func (l livePods) Get(_ context.Context, key client.ObjectKey, o client.Object, 
 	*pod = *found
 	return nil
 }
-
-// worldClock tells the time of a world.
-type worldClock struct{ world *cluster.World }
-
-// Now returns the moment of the world.
-func (c worldClock) Now() time.Time { return c.world.Now() }
-
-// Since returns how long ago a moment was.
-func (c worldClock) Since(t time.Time) time.Duration { return c.world.Now().Sub(t) }
 
 // quiet is a context whose logs go nowhere: the state of a budget tells what happened.
 func quiet() context.Context {

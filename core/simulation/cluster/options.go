@@ -30,6 +30,9 @@ type Options struct {
 	// Admission refuses writes of everybody but the world's own actors, as a webhook would: an error
 	// without a status of its own becomes the reason of a Forbidden. It sees Deleted where a deletion is about to begin.
 	Admission func(*World, Event) error
+	// Mutate changes an object that is about to be created, before the rules and Admission judge it, as a mutating webhook
+	// does. It may change Event.Object, which is a copy. Its errors count as those of Admission. Nil changes nothing.
+	Mutate func(*World, Event) error
 	// JudgesResizes has the server refuse resizes to more than a node has, as from Kubernetes 1.36 on.
 	JudgesResizes bool
 	// Memory is what containers use with images that do not say so themselves.

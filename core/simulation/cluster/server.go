@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +33,13 @@ func (w *World) Create(actor string, o action.Object) (action.Object, error) {
 	if hasGeneration(n) {
 		n.SetGeneration(1)
 	}
+	if pod, ok := n.(*corev1.Pod); ok {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	}
+	e := Event{Type: Added, Actor: actor, Object: n}
+	if err := w.ask(w.Options.Mutate, e); err != nil {
+		return nil, err
+	}
 	switch n := n.(type) {
 	case *corev1.Pod:
 		if len(n.Spec.Containers) == 0 {
@@ -42,34 +48,15 @@ func (w *World) Create(actor string, o action.Object) (action.Object, error) {
 		if volumes := podspec.UndeclaredVolumes(&n.Spec); len(volumes) > 0 {
 			return nil, invalid(o, field.NotFound(field.NewPath("spec", "containers").Index(0).Child("volumeMounts").Index(0).Child("name"), volumes[0]))
 		}
-		n.Status = corev1.PodStatus{Phase: corev1.PodPending}
 	case *corev1.PersistentVolumeClaim:
 		n.Finalizers = append(n.Finalizers, claimProtection)
 		n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 		w.After(w.Delay(3*time.Second), func() { w.bind(KeyOf(n)) })
 	}
-	e := Event{Type: Added, Actor: actor, Object: n}
-	if err := w.admit(e); err != nil {
+	if err := w.ask(w.Options.Admission, e); err != nil {
 		return nil, err
 	}
 	return w.Commit(e), nil
-}
-
-// admit asks the admission of the world, if it has one.
-func (w *World) admit(e Event) error {
-	if w.Options.Admission == nil {
-		return nil
-	}
-	e.Kind, e.Time, e.DryRun = KindOf(e.Object), w.now, w.inDryRun
-	err := w.Options.Admission(w, e)
-	var answer apierrors.APIStatus
-	switch {
-	case errors.As(err, &answer):
-		return err
-	case err != nil:
-		return apierrors.NewForbidden(ResourceOf(e.Object), e.Object.GetName(), err)
-	}
-	return nil
 }
 
 // Patch applies a patch to the object of that kind and name, provided that it still has the UID and
@@ -130,7 +117,7 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 		n.SetGeneration(old.GetGeneration() + 1)
 	}
 	e := Event{Type: Modified, Actor: actor, Object: n, Old: old, Subresource: subresource}
-	if err := w.admit(e); err != nil {
+	if err := w.ask(w.Options.Admission, e); err != nil {
 		return nil, err
 	}
 	if pod, ok := n.(*corev1.Pod); ok && subresource == "resize" && w.Options.JudgesResizes {
@@ -155,7 +142,7 @@ func (w *World) Delete(actor string, o action.Object) error {
 		w.noops[actor]++
 		return nil
 	}
-	if err := w.admit(Event{Type: Deleted, Actor: actor, Object: old, Old: old}); err != nil {
+	if err := w.ask(w.Options.Admission, Event{Type: Deleted, Actor: actor, Object: old, Old: old}); err != nil {
 		return err
 	}
 	n := old.DeepCopyObject().(action.Object)

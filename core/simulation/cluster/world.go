@@ -86,6 +86,9 @@ func (w *World) Cluster() *World { return w }
 // Now returns the virtual moment.
 func (w *World) Now() time.Time { return w.now }
 
+// Since returns how long ago a moment was: a world is a clock, too.
+func (w *World) Since(t time.Time) time.Duration { return w.now.Sub(t) }
+
 // Begin returns the moment at which the world began.
 func (w *World) Begin() time.Time { return w.begin }
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -15,6 +16,8 @@ import (
 // Settings are what an operator meets besides its plan. The zero value has none of it: views show the present, and requests
 // reach the server at once.
 type Settings struct {
+	// Actor is the name under which the operator writes; empty means cluster.OperatorActor.
+	Actor string
 	// Rand decides what is left to chance; nil takes the seed of the world.
 	Rand *rand.Rand
 	// Look returns the view of a pass; nil shows the present, as a cache does.
@@ -52,6 +55,7 @@ type Operator struct {
 
 // New makes an operator of the world that runs the planner.
 func New(w *cluster.World, p Planner, settings Settings) *Operator {
+	settings.Actor = cmp.Or(settings.Actor, cluster.OperatorActor)
 	o := &Operator{world: w, planner: p, settings: settings, rng: settings.Rand, memory: &refusals.Tracker{}, paces: &progress.Paces{}}
 	if o.rng == nil {
 		o.rng = rand.New(rand.NewPCG(w.Options.Seed, 2)) //nolint:gosec // a simulation needs no secrecy

@@ -74,3 +74,12 @@ func TestADeadOperatorWritesNothingUntilItRestarts(t *testing.T) {
 	o.Restart()
 	assert.False(t, o.Dead())
 }
+
+func TestAnOperatorWritesUnderItsName(t *testing.T) {
+	w := nodes.New(cluster.Options{Calm: true})
+	require.NoError(t, operator.New(w.Cluster(), onePod(nil), operator.Settings{Actor: "another"}).Play(20))
+	require.Len(t, w.Pods(), 1)
+	assert.Equal(t, "another", w.Events("Pod")[0].Actor)
+	assert.Zero(t, w.Writes(cluster.OperatorActor))
+	assert.Contains(t, w.Story(), "another")
+}

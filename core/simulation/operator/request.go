@@ -75,14 +75,14 @@ func (t *attempt) dryRun(a *action.Action) progress.Outcome {
 func (t *attempt) creation(o action.Object, dryRun bool) Request {
 	return Request{
 		Action: t.action, Kind: "create " + cluster.PlainKind(o), Verb: action.Create, Object: o, DryRun: dryRun,
-		write: func() (action.Object, error) { return t.world.Create(cluster.OperatorActor, o) },
+		write: func() (action.Object, error) { return t.world.Create(t.settings.Actor, o) },
 	}
 }
 
 func (t *attempt) patchOf(o action.Object, patch action.Patch, dryRun bool) Request {
 	return Request{
 		Action: t.action, Kind: kindOfPatch(o, patch), Verb: t.action.Verb, Object: o, Subresource: patch.Subresource, DryRun: dryRun,
-		write: func() (action.Object, error) { return t.world.Patch(cluster.OperatorActor, o, patch) },
+		write: func() (action.Object, error) { return t.world.Patch(t.settings.Actor, o, patch) },
 	}
 }
 
@@ -90,7 +90,7 @@ func (t *attempt) patchOf(o action.Object, patch action.Patch, dryRun bool) Requ
 func (t *attempt) deletion(o, planned action.Object) Request {
 	return Request{
 		Action: t.action, Kind: "delete " + cluster.PlainKind(o), Verb: action.Delete, Object: o,
-		write: func() (action.Object, error) { return o, t.world.Delete(cluster.OperatorActor, planned) },
+		write: func() (action.Object, error) { return o, t.world.Delete(t.settings.Actor, planned) },
 	}
 }
 
@@ -99,7 +99,7 @@ func (o *Operator) Deliver(r Request) (action.Object, error) {
 	if r.DryRun {
 		return r.Object, o.world.DryRun(r.write)
 	}
-	noops := o.world.NoOps(cluster.OperatorActor)
+	noops := o.world.NoOps(o.settings.Actor)
 	n, err := r.write()
 	if err != nil {
 		if isMalformed(err) {
@@ -107,7 +107,7 @@ func (o *Operator) Deliver(r Request) (action.Object, error) {
 		}
 		return nil, err
 	}
-	if o.world.NoOps(cluster.OperatorActor) > noops {
+	if o.world.NoOps(o.settings.Actor) > noops {
 		o.world.Violate("a write that changes nothing: %s %s", cluster.KindOf(r.Object), r.Object.GetName())
 	}
 	o.writes++

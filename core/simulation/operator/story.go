@@ -13,7 +13,7 @@ import (
 
 // tellResult adds an action of the operator and its outcome to the story. It leaves out writes of the workload's
 // status, which only repeat them.
-func tellResult(w *cluster.World, r *progress.Outcome) {
+func tellResult(w *cluster.World, actor string, r *progress.Outcome) {
 	a := r.Action
 	if _, isPod := a.Object.(*corev1.Pod); a.Verb == action.PatchStatus && !isPod {
 		return
@@ -26,7 +26,7 @@ func tellResult(w *cluster.World, r *progress.Outcome) {
 	default:
 		text += " [" + r.Err.Error() + "]"
 	}
-	w.Tell(cluster.OperatorActor, "%s", text)
+	w.Tell(actor, "%s", text)
 }
 
 // sentence returns the action in words.

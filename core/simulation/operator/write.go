@@ -35,7 +35,7 @@ func (t *attempt) run() {
 	if t.settings.Ended != nil {
 		t.settings.Ended(t.result)
 	}
-	tellResult(t.world, t.result)
+	tellResult(t.world, t.settings.Actor, t.result)
 }
 
 // try writes one action. A dry run takes time, too.

@@ -1,11 +1,8 @@
 package rehearse
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -18,20 +15,9 @@ import (
 func controller(w *cluster.World, c *informers.Cache) *pass.Controller {
 	live := liveOf(w)
 	return &pass.Controller{
-		Client: live, Live: live, Reader: fastclient.NewReader(c, runtime.NewScheme(), fastclient.Options{}), Clock: worldClock{w},
+		Client: live, Live: live, Reader: fastclient.NewReader(c, runtime.NewScheme(), fastclient.Options{}), Clock: w,
 	}
 }
-
-// worldClock tells the time of a world.
-type worldClock struct{ world *cluster.World }
-
-var _ clock.PassiveClock = worldClock{}
-
-// Now returns the moment of the world.
-func (c worldClock) Now() time.Time { return c.world.Now() }
-
-// Since returns how long ago a moment was.
-func (c worldClock) Since(t time.Time) time.Duration { return c.world.Now().Sub(t) }
 
 // discovery is that of a cluster that serves ImagePullJob.
 type discovery struct{}

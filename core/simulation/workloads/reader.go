@@ -1,4 +1,4 @@
-package whatif
+package workloads
 
 import (
 	"context"
@@ -21,22 +21,19 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-
-	"github.com/flotilla-project/flotilla/budget/internal/cover"
 )
 
 // longestChain is the largest number of owners above each other that are followed: owner references can form a cycle.
 const longestChain = 10
 
-// workloads reads workloads of any kind in a world, with the errors of targets.Reader.
-type workloads struct {
-	cover.Targets // nil: nothing else is asked of it
+// Reader reads workloads of any kind in a world, with the errors of targets.Reader.
+type Reader struct{ world *cluster.World }
 
-	world *cluster.World
-}
+// NewReader returns a reader of the world as it is.
+func NewReader(w *cluster.World) Reader { return Reader{world: w} }
 
 // Get returns the metadata of an object by name.
-func (r workloads) Get(_ context.Context, kind schema.GroupKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+func (r Reader) Get(_ context.Context, kind schema.GroupKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	o, err := r.find(kind, name, "")
 	if err != nil {
 		return nil, err
@@ -44,9 +41,23 @@ func (r workloads) Get(_ context.Context, kind schema.GroupKind, name types.Name
 	return metadataOf(kind, o), nil
 }
 
+// List returns the metadata of all objects of a kind in a namespace.
+func (r Reader) List(_ context.Context, kind schema.GroupKind, namespace string) ([]*metav1.PartialObjectMetadata, error) {
+	if !r.Serves(kind) {
+		return nil, fmt.Errorf("list %s: %w", kind, &meta.NoKindMatchError{GroupKind: kind})
+	}
+	var all []*metav1.PartialObjectMetadata
+	for _, o := range r.world.View(nil).Objects(kind.Kind) {
+		if o.GetNamespace() == namespace && isOf(kind, o) {
+			all = append(all, metadataOf(kind, o))
+		}
+	}
+	return all, nil
+}
+
 // Owners returns the controller of an object, the controller of that one, and so on. With an error come the owners found so
 // far.
-func (r workloads) Owners(_ context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
+func (r Reader) Owners(_ context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
 	var chain []*metav1.PartialObjectMetadata
 	for range longestChain {
 		ref := metav1.GetControllerOfNoCopy(object)
@@ -72,8 +83,8 @@ func (r workloads) Owners(_ context.Context, namespace string, object metav1.Obj
 }
 
 // find returns the object with the name, and with the UID unless that is empty.
-func (r workloads) find(kind schema.GroupKind, name types.NamespacedName, uid types.UID) (action.Object, error) {
-	if !r.serves(kind) {
+func (r Reader) find(kind schema.GroupKind, name types.NamespacedName, uid types.UID) (action.Object, error) {
+	if !r.Serves(kind) {
 		return nil, fmt.Errorf("get %s %s: %w", kind, name, &meta.NoKindMatchError{GroupKind: kind})
 	}
 	o := r.world.View(nil).Stored(kind.Kind, name)
@@ -83,8 +94,8 @@ func (r workloads) find(kind schema.GroupKind, name types.NamespacedName, uid ty
 	return o, nil
 }
 
-// serves reports whether the world has or had objects of the kind.
-func (r workloads) serves(kind schema.GroupKind) bool {
+// Serves reports whether the world has or had objects of the kind.
+func (r Reader) Serves(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(r.world.Events(kind.Kind), func(e cluster.Event) bool { return isOf(kind, e.Object) })
 }
 
@@ -105,7 +116,7 @@ func metadataOf(kind schema.GroupKind, o action.Object) *metav1.PartialObjectMet
 
 // Replicas returns what the scale subresource of a workload has. A kind that the world does not know from Kubernetes has one
 // if its object has spec.replicas.
-func (r workloads) Replicas(_ context.Context, workload *metav1.PartialObjectMetadata) (targets.Replicas, error) {
+func (r Reader) Replicas(_ context.Context, workload *metav1.PartialObjectMetadata) (targets.Replicas, error) {
 	kind := workload.GroupVersionKind().GroupKind()
 	fields, err := r.fields(workload)
 	if err != nil {
@@ -126,7 +137,7 @@ func (r workloads) Replicas(_ context.Context, workload *metav1.PartialObjectMet
 }
 
 // Unscaled returns how many pods a workload without a scale subresource wants.
-func (r workloads) Unscaled(_ context.Context, workload *metav1.PartialObjectMetadata) (int32, error) {
+func (r Reader) Unscaled(_ context.Context, workload *metav1.PartialObjectMetadata) (int32, error) {
 	fields, err := r.fields(workload)
 	if err != nil {
 		return 0, err
@@ -146,7 +157,7 @@ func scaled(kind schema.GroupKind) bool {
 }
 
 // fields returns the object as a server sends it.
-func (r workloads) fields(workload *metav1.PartialObjectMetadata) (map[string]any, error) {
+func (r Reader) fields(workload *metav1.PartialObjectMetadata) (map[string]any, error) {
 	o, err := r.find(workload.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: workload.Namespace, Name: workload.Name}, workload.UID)
 	if err != nil {
 		return nil, err
