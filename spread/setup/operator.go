@@ -30,8 +30,6 @@ import (
 const (
 	// defaultWorkers is how many spreads are reconciled at a time.
 	defaultWorkers = 3
-	// defaultPause is how long a subset gets no new pods after pods were unschedulable there.
-	defaultPause = 5 * time.Minute
 	// markGrace is how long a namespace keeps its label without a WorkloadSpread.
 	markGrace = time.Minute
 )
@@ -79,7 +77,7 @@ func newSettings() *settings {
 
 func (s *settings) add(flags *pflag.FlagSet) {
 	flags.IntVar(&s.workers, "workloadspread-workers", defaultWorkers, "how many WorkloadSpreads are reconciled at a time")
-	flags.DurationVar(&s.pause, "workloadspread-unschedulable-pause", defaultPause,
+	flags.DurationVar(&s.pause, "workloadspread-unschedulable-pause", workloadspread.DefaultPause,
 		"how long a subset gets no new pods after pods were unschedulable there")
 	flags.Var(&s.versioned, "ws-enabled-versioned-status", "kinds of workloads with maxReplicas of a subset for each revision instead of for all pods: deployment, replicaset, cloneset")
 }

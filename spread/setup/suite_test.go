@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/spread/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/featuregates"
+	"github.com/flotilla-project/flotilla/spread/internal/workloadspread"
 )
 
 var env testenv.Environment
@@ -85,7 +86,7 @@ func replica(
 	t.Helper()
 	s := newSettings()
 	mgr := over.Manager(t, func(o *ctrlmanager.Options) { o.Cache = s.cache(namespace, systemNamespace) })
-	s.pause = defaultPause
+	s.pause = workloadspread.DefaultPause
 	for _, f := range adapt {
 		f(s)
 	}

@@ -71,7 +71,7 @@ func (s *settings) webhooks(ctx context.Context, env *manager.Environment) (mana
 			}
 			return fastclient.All[corev1.Pod](ctx, cached, namespace)
 		},
-		Keeper: keeper,
+		Places: keeper,
 	}
 	marker := &marks.Marker{Label: label, Writer: writer, Cached: namespaces, Clock: env.Clock}
 	kind := (&spreadadmission.Spreads{

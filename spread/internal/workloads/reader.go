@@ -28,10 +28,18 @@ import (
 // rememberedSpecs is how many objects are remembered.
 const rememberedSpecs = 2000
 
+// Targets reads the metadata of workloads, and how many pods they want. It is a targets.Reader.
+type Targets interface {
+	Get(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, error)
+	List(ctx context.Context, kind schema.GroupKind, namespace string) ([]*metav1.PartialObjectMetadata, error)
+	Owners(ctx context.Context, namespace string, object metav1.Object, wanted ...schema.GroupKind) ([]*metav1.PartialObjectMetadata, error)
+	Replicas(ctx context.Context, workload *metav1.PartialObjectMetadata) (targets.Replicas, error)
+}
+
 // Reader reads workloads. It is safe for concurrent use.
 type Reader struct {
 	config  *Config
-	targets *targets.Reader
+	targets Targets
 	live    client.Reader
 	mapper  meta.RESTMapper
 	specs   *lru.Cache // types.UID to spec
@@ -52,9 +60,14 @@ func NewReader(ctx context.Context, config *Config, o targets.Options) (*Reader,
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{config: config, targets: made, live: o.Live, mapper: o.Mapper, specs: lru.New(rememberedSpecs),
-		updates: lru.New(rememberedSpecs),
-	}, nil
+	r := ReaderOf(config, made, o.Live)
+	r.mapper = o.Mapper
+	return r, nil
+}
+
+// ReaderOf returns a Reader that asks t and reads whole objects by live. It does not know which kinds the cluster serves.
+func ReaderOf(config *Config, t Targets, live client.Reader) *Reader {
+	return &Reader{config: config, targets: t, live: live, specs: lru.New(rememberedSpecs), updates: lru.New(rememberedSpecs)}
 }
 
 // Config returns the kinds that the ConfigMap allows.

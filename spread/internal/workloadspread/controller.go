@@ -15,8 +15,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/subsets"
-	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
@@ -24,14 +22,10 @@ import (
 // their spread.
 type reconciler struct {
 	*pass.Controller
-	workloads *workloads.Reader
-	versioned subsets.Versioned
-	pause     time.Duration
+	snapshots *Snapshots
 	// isComplete reports whether the cache has the pods of a namespace.
 	isComplete func(namespace string) bool
 	targets    *targets
-	owners     *owners
-	sights     *sights
 	meter      *meter
 	through    func(context.Context, client.Object, func(client.Object) client.Object) (client.Object, error)
 }
@@ -80,6 +74,17 @@ func (r *reconciler) wait(ctx context.Context, key types.NamespacedName) (pass.P
 	p := pass.Pass{Object: spread}
 	p.Plan.RequeueWithin(loading)
 	return p, nil
+}
+
+// snapshot reads the state of the spread of that name, as Snapshots.Read does.
+func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s plan.Snapshot, again time.Duration, err error) {
+	spread, err := fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key)
+	if err != nil {
+		return s, 0, fmt.Errorf("read workload spread %s: %w", key, err)
+	}
+	s, again, err = r.snapshots.Read(ctx, spread)
+	s.Refusals = r.KnownRefusals(spread, nil, 0, s.Now)
+	return s, again, err
 }
 
 // passOf is the pass that carries out a plan. Admission writes the same status.

@@ -8,21 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/workloads"
 	"github.com/flotilla-project/flotilla/spread/internal/workloadspread/plan"
 )
 
 // release is the pass over a spread that is gone; gone is the error for that. Its pods wake it, also pods of a spread that
 // was deleted while no operator ran: their namespace keeps its label.
 func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone error) (pass.Pass, error) {
-	pods, err := r.naming(ctx, key)
+	pods, err := r.snapshots.Naming(ctx, key)
 	if err != nil {
 		return pass.Pass{}, err
 	}
@@ -44,18 +41,6 @@ func (r *reconciler) release(ctx context.Context, key types.NamespacedName, gone
 		return pass.Pass{}, fmt.Errorf("read workload spread %s: %w", key, err)
 	}
 	return pass.Pass{Object: object, Plan: p}, nil
-}
-
-// naming returns the pods that name the spread and have controllers that choose victims by deletion costs.
-func (r *reconciler) naming(ctx context.Context, key types.NamespacedName) ([]*corev1.Pod, error) {
-	pods, err := fastclient.ByIndex[corev1.Pod](ctx, r.Reader, key.Namespace, spreadIndex, key.Name)
-	if err != nil {
-		return nil, fmt.Errorf("read the pods of workload spread %s: %w", key, err)
-	}
-	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		return ref == nil || !workloads.HasCosts(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind())
-	}), nil
 }
 
 // left returns the pods that name the spread, that one of the owners controls and that the spread has not. The owners are

@@ -30,7 +30,7 @@ func (r rival) has(pod *corev1.Pod) bool {
 
 // leaveToRivals drops the pods that belong to older spreads. They target the workload, too, or one of its owners, or an
 // object between it and its pods.
-func (r *reconciler) leaveToRivals(
+func (r *Snapshots) leaveToRivals(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) error {
 	rivals, err := r.rivals(ctx, s.Spread, workload, children)
@@ -50,17 +50,17 @@ func (r *reconciler) leaveToRivals(
 }
 
 // rivals are the older spreads, in a fixed order.
-func (r *reconciler) rivals(
+func (r *Snapshots) rivals(
 	ctx context.Context, spread *v1beta1.WorkloadSpread, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) ([]rival, error) {
-	owners, err := r.workloads.Owners(ctx, spread.Namespace, workload)
+	owners, err := r.Workloads.Owners(ctx, spread.Namespace, workload)
 	if err != nil {
 		return nil, hidden("read the owners of the target", err)
 	}
 	var found []rival
 	look := func(target *metav1.PartialObjectMetadata, within map[types.UID]bool) error {
 		key := targetKey(target.GroupVersionKind().GroupKind(), target.Name)
-		others, err := fastclient.ByIndex[v1beta1.WorkloadSpread](ctx, r.Reader, spread.Namespace, targetIndex, key)
+		others, err := fastclient.ByIndex[v1beta1.WorkloadSpread](ctx, r.Cached, spread.Namespace, targetIndex, key)
 		if err != nil {
 			return fmt.Errorf("read the workload spreads of %s: %w", key, err)
 		}

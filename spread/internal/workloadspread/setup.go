@@ -24,6 +24,9 @@ import (
 // ControllerName is the name of the controller in logs, metrics and its user agent.
 const ControllerName = "workloadspread"
 
+// DefaultPause is how long a subset gets no new pods after pods were unschedulable there, by default.
+const DefaultPause = 5 * time.Minute
+
 const (
 	// workers is how many spreads are reconciled at a time by default.
 	workers = 3
@@ -63,10 +66,12 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("cache nodes: %w", err)
 	}
 	r := &reconciler{
-		Controller: b, workloads: o.Workloads, versioned: o.Versioned, pause: o.Pause, isComplete: o.IsComplete,
-		owners: newOwners(), sights: newSights(), meter: newMeter(), through: o.Through,
+		Controller: b, isComplete: o.IsComplete, meter: newMeter(), through: o.Through,
+		snapshots: NewSnapshots(SnapshotOptions{
+			Cached: b.Reader, Live: b.Live, Workloads: o.Workloads, Versioned: o.Versioned, Pause: o.Pause, Clock: b.Clock,
+		}),
 	}
-	b.AddMemories(r.owners, r.sights, r.meter)
+	b.AddMemories(r.snapshots.owners, r.snapshots.sights, r.meter)
 	made, err := ctrl.NewControllerManagedBy(mgr).
 		Named(ControllerName).
 		Watches(&v1beta1.WorkloadSpread{}, r.spreads()).
@@ -80,6 +85,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		controller: made, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), workloads: o.Workloads, reader: b.Reader,
 		begun: map[schema.GroupKind]bool{},
 	}
+	r.snapshots.watch = r.targets.watch
 	return optional.Begin(ctx, mgr, optional.Beginning{
 		Ready: func(ctx context.Context) (bool, error) { return r.mayFollowAllowances(ctx, mgr.GetClient()), nil },
 		With: func(context.Context) error {
@@ -92,7 +98,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // denies it. Without that permission its changes reach the spreads of these kinds later, and no others.
 func (r *reconciler) mayFollowAllowances(ctx context.Context, c client.Writer) bool {
 	rights := optional.Rights{
-		Namespace: r.workloads.Config().Namespace, Resource: "configmaps", Name: workloads.ConfigMapName, Verbs: []string{"list", "watch"},
+		Namespace: r.snapshots.Workloads.Config().Namespace, Resource: "configmaps", Name: workloads.ConfigMapName, Verbs: []string{"list", "watch"},
 	}
 	lacking, err := rights.Lacking(ctx, c)
 	if err != nil {

@@ -13,7 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -38,20 +40,50 @@ const (
 	lookups = 10
 )
 
-// snapshot reads the state for one spread, and when to look again for changes without an event; 0 means never.
-func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s plan.Snapshot, again time.Duration, err error) {
-	s = plan.Snapshot{Pause: r.pause, Now: r.Clock.Now()}
-	if s.Spread, err = fastclient.Get[v1beta1.WorkloadSpread](ctx, r.Reader, key); err != nil {
-		return s, 0, fmt.Errorf("read workload spread %s: %w", key, err)
+// Snapshots reads the state of spreads. Its memory brings events to their spread, and delays the end of places; a new process
+// does without it.
+type Snapshots struct {
+	SnapshotOptions
+	// watch gets the kinds of targets.
+	watch  func(context.Context, schema.GroupKind) error
+	owners *owners
+	sights *sights
+}
+
+// SnapshotOptions are the sources and the settings of Snapshots.
+type SnapshotOptions struct {
+	// Cached is the cache, with the indexes of AddIndexes. Live reads the server.
+	Cached *fastclient.Reader
+	Live   client.Reader
+	// Workloads reads the targets.
+	Workloads *workloads.Reader
+	// Versioned are the kinds of workloads with separate places for each revision.
+	Versioned subsets.Versioned
+	// Pause is how long a subset gets no new pods after pods were unschedulable there.
+	Pause time.Duration
+	Clock clock.PassiveClock
+}
+
+// NewSnapshots returns Snapshots that remember nothing yet.
+func NewSnapshots(o SnapshotOptions) *Snapshots {
+	return &Snapshots{
+		SnapshotOptions: o, owners: newOwners(), sights: newSights(),
+		watch: func(context.Context, schema.GroupKind) error { return nil },
 	}
+}
+
+// Read reads the state of one spread without the refusals of its writes, and when to look again for changes without an event;
+// 0 means never.
+func (r *Snapshots) Read(ctx context.Context, spread *v1beta1.WorkloadSpread) (s plan.Snapshot, again time.Duration, err error) {
+	key := client.ObjectKeyFromObject(spread)
+	s = plan.Snapshot{Spread: spread, Pause: r.Pause, Now: r.Clock.Now()}
 	s.Seen = r.sights.look(s.Spread, s.Now)
-	s.Refusals = r.KnownRefusals(s.Spread, nil, 0, s.Now)
-	workload, err := r.workloads.Get(ctx, s.Spread)
+	workload, err := r.Workloads.Get(ctx, s.Spread)
 	if err != nil {
 		return s, 0, hidden("read the target", err)
 	}
 	s.Target = plan.Target{Replicas: new(int32(0)), Latest: v1beta1.VersionIgnored}
-	if err := r.targets.watch(ctx, workloads.KindOf(s.Spread.Spec.TargetReference)); err != nil {
+	if err := r.watch(ctx, workloads.KindOf(s.Spread.Spec.TargetReference)); err != nil {
 		return s, 0, err
 	}
 	switch {
@@ -63,7 +95,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s 
 		r.owners.set(key, nil)
 		return s, 0, nil
 	}
-	children, err := r.workloads.Children(ctx, workload)
+	children, err := r.Workloads.Children(ctx, workload)
 	if err != nil {
 		return s, 0, hidden("read the owners of pods", err)
 	}
@@ -76,21 +108,21 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s 
 	return s, again, err
 }
 
-func (r *reconciler) readTarget(
+func (r *Snapshots) readTarget(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) (err error) {
 	kind := workload.GroupVersionKind().GroupKind()
-	s.Target = plan.Target{HasCosts: workloads.HasCosts(kind), Versioned: r.versioned, Versions: workloads.Versions(workload, children)}
-	if s.Target.Latest, err = r.workloads.Latest(ctx, workload, children, r.versioned); err != nil {
+	s.Target = plan.Target{HasCosts: workloads.HasCosts(kind), Versioned: r.Versioned, Versions: workloads.Versions(workload, children)}
+	if s.Target.Latest, err = r.Workloads.Latest(ctx, workload, children, r.Versioned); err != nil {
 		return hidden("read the revision of the target", err)
 	}
 	if subsets.HasLabels(s.Spread) {
-		if s.Target.Selector, err = r.workloads.SelectorKeys(ctx, workload); err != nil {
+		if s.Target.Selector, err = r.Workloads.SelectorKeys(ctx, workload); err != nil {
 			return hidden("read the selector of the target", err)
 		}
 	}
 	if subsets.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
-		s.Target.Replicas, err = r.workloads.Replicas(ctx, s.Spread, workload)
+		s.Target.Replicas, err = r.Workloads.Replicas(ctx, s.Spread, workload)
 		if err = hidden("read the replicas of the target", err); workloads.IsHopeless(err) {
 			s.Target.Replicas, s.Target.Unknown, err = nil, err, nil
 		}
@@ -100,7 +132,7 @@ func (r *reconciler) readTarget(
 
 // readPods reads the pods of the workload and the values that decide about them. If no pod names the workload, or an object
 // between, as its controller, its scale selects them.
-func (r *reconciler) readPods(
+func (r *Snapshots) readPods(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) (again time.Duration, err error) {
 	owners := []types.UID{workload.UID}
@@ -108,7 +140,7 @@ func (r *reconciler) readPods(
 		owners = append(owners, child.UID)
 	}
 	r.owners.set(client.ObjectKeyFromObject(s.Spread), owners)
-	named, err := r.naming(ctx, client.ObjectKeyFromObject(s.Spread)) // before the others, so that none of them is missed
+	named, err := r.Naming(ctx, client.ObjectKeyFromObject(s.Spread)) // before the others, so that none of them is missed
 	if err != nil {
 		return 0, err
 	}
@@ -138,7 +170,7 @@ func (r *reconciler) readPods(
 }
 
 // deletable reads how many of its pods a Job can lose, if some may have to be deleted.
-func (r *reconciler) deletable(
+func (r *Snapshots) deletable(
 	ctx context.Context, spread *v1beta1.WorkloadSpread, workload *metav1.PartialObjectMetadata, pods []*corev1.Pod,
 ) (*int32, error) {
 	if workload.GroupVersionKind().GroupKind() != workloads.Job || !plan.NeedsDeletable(spread, pods) {
@@ -152,7 +184,7 @@ func (r *reconciler) deletable(
 }
 
 // whole reads pods from the server, some at a time, as the cache does not have the fields that patches may change.
-func (r *reconciler) whole(ctx context.Context, pods []*corev1.Pod) (map[types.UID]*corev1.Pod, error) {
+func (r *Snapshots) whole(ctx context.Context, pods []*corev1.Pod) (map[types.UID]*corev1.Pod, error) {
 	read := make([]*corev1.Pod, len(pods))
 	all, reading := errgroup.WithContext(ctx)
 	all.SetLimit(lookups)
@@ -189,10 +221,22 @@ func hidden(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, later.OfAnother(err))
 }
 
+// Naming returns the pods that name the spread and have controllers that choose victims by deletion costs.
+func (r *Snapshots) Naming(ctx context.Context, key types.NamespacedName) ([]*corev1.Pod, error) {
+	pods, err := fastclient.ByIndex[corev1.Pod](ctx, r.Cached, key.Namespace, spreadIndex, key.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read the pods of workload spread %s: %w", key, err)
+	}
+	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		return ref == nil || !workloads.HasCosts(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind())
+	}), nil
+}
+
 // controlled returns the pods that the owners control.
-func (r *reconciler) controlled(ctx context.Context, namespace string, owners []types.UID) (all []*corev1.Pod, err error) {
+func (r *Snapshots) controlled(ctx context.Context, namespace string, owners []types.UID) (all []*corev1.Pod, err error) {
 	for _, owner := range owners {
-		pods, err := fastclient.Owned[corev1.Pod](ctx, r.Reader, namespace, owner)
+		pods, err := fastclient.Owned[corev1.Pod](ctx, r.Cached, namespace, owner)
 		if err != nil {
 			return nil, fmt.Errorf("read the pods of the target: %w", err)
 		}
@@ -205,10 +249,10 @@ func (r *reconciler) controlled(ctx context.Context, namespace string, owners []
 }
 
 // selected returns the pods without a controller that the scale of the workload selects.
-func (r *reconciler) selected(
+func (r *Snapshots) selected(
 	ctx context.Context, spread *v1beta1.WorkloadSpread, workload *metav1.PartialObjectMetadata,
 ) (all []*corev1.Pod, again time.Duration, err error) {
-	selector, published, err := r.workloads.Selector(ctx, workload)
+	selector, published, err := r.Workloads.Selector(ctx, workload)
 	if err != nil {
 		return nil, 0, hidden("read the selector of the target", err)
 	}
@@ -219,7 +263,7 @@ func (r *reconciler) selected(
 		return nil, again, nil
 	}
 	r.owners.choose(client.ObjectKeyFromObject(spread), selector)
-	if all, err = fastclient.Uncontrolled[corev1.Pod](ctx, r.Reader, spread.Namespace); err != nil {
+	if all, err = fastclient.Uncontrolled[corev1.Pod](ctx, r.Cached, spread.Namespace); err != nil {
 		return nil, 0, fmt.Errorf("read the pods without a controller: %w", err)
 	}
 	return slices.DeleteFunc(all, func(pod *corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) }), again, nil
@@ -241,7 +285,7 @@ func filtered(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) ([]*corev1.Pod
 }
 
 // nodes returns the nodes of pods that no subset of the spread has.
-func (r *reconciler) nodes(ctx context.Context, spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) (map[string]*corev1.Node, error) {
+func (r *Snapshots) nodes(ctx context.Context, spread *v1beta1.WorkloadSpread, pods []*corev1.Pod) (map[string]*corev1.Node, error) {
 	nodes := map[string]*corev1.Node{}
 	for _, pod := range pods {
 		name := pod.Spec.NodeName
@@ -249,7 +293,7 @@ func (r *reconciler) nodes(ctx context.Context, spread *v1beta1.WorkloadSpread, 
 		if name == "" || nodes[name] != nil || ok && match.Name == spread.Name || !subsets.IsActive(pod) {
 			continue
 		}
-		node, err := fastclient.Get[corev1.Node](ctx, r.Reader, types.NamespacedName{Name: name})
+		node, err := fastclient.Get[corev1.Node](ctx, r.Cached, types.NamespacedName{Name: name})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:

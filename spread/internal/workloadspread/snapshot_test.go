@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 )
 
@@ -46,7 +45,7 @@ func TestWholePodsAreReadSomeAtATime(t *testing.T) {
 		pods = append(pods, gen.Pod(fmt.Sprint("p", i)))
 	}
 	live := &slowly{errs: map[string]error{"p7": apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p7")}}
-	r := &reconciler{Controller: &pass.Controller{Live: live}}
+	r := &Snapshots{SnapshotOptions: SnapshotOptions{Live: live}}
 	found, err := r.whole(t.Context(), pods)
 	require.NoError(t, err)
 	assert.Equal(t, 99, len(found)) //nolint:testifylint // a failure would print all of them

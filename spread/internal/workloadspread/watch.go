@@ -111,7 +111,7 @@ func (r *reconciler) spreads() handler.EventHandler {
 // allowances wakes the spreads of kinds that the ConfigMap allows: its entry for one of them may have changed.
 func (r *reconciler) allowances() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
-		r.workloads.Config().Forget()
+		r.snapshots.Workloads.Config().Forget()
 		all, err := fastclient.All[v1beta1.WorkloadSpread](ctx, r.Reader, "")
 		if err != nil {
 			log.FromContext(ctx).Error(err, "Failed to list the WorkloadSpreads of custom workloads")
@@ -128,7 +128,11 @@ func (r *reconciler) allowances() handler.EventHandler {
 // podEvents wakes the spread of a pod: at once when the pod takes no place any more.
 func (r *reconciler) podEvents() handler.EventHandler {
 	wake := func(q queue, o client.Object, after time.Duration) {
-		for _, key := range r.spreadsOf(o) {
+		pod, ok := o.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		for _, key := range r.snapshots.SpreadsOf(pod) {
 			q.AddAfter(reconcile.Request{NamespacedName: key}, after)
 		}
 	}
@@ -143,7 +147,7 @@ func (r *reconciler) podEvents() handler.EventHandler {
 				wake(q, e.ObjectNew, pause)
 			case subsets.IsActive(before) != subsets.IsActive(after):
 				wake(q, after, 0)
-			case changed(before, after):
+			case Changed(before, after):
 				wake(q, before, pause)
 				wake(q, after, pause)
 			}
@@ -151,19 +155,16 @@ func (r *reconciler) podEvents() handler.EventHandler {
 	}
 }
 
-// changed reports whether anything differs that the plan reads.
-func changed(before, after *corev1.Pod) bool {
-	return !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+// Changed reports whether anything differs that the plan reads.
+func Changed(before, after *corev1.Pod) bool {
+	return subsets.IsActive(before) != subsets.IsActive(after) ||
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		before.Spec.NodeName != after.Spec.NodeName || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
-// spreadsOf returns the spread that the pod's annotation names, and the one of its owner.
-func (r *reconciler) spreadsOf(o client.Object) (keys []types.NamespacedName) {
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
-		return nil
-	}
+// SpreadsOf returns the spread that a pod's annotation names, and those that were read with the pod's owner.
+func (r *Snapshots) SpreadsOf(pod *corev1.Pod) (keys []types.NamespacedName) {
 	if name := subsets.NameOf(pod); name != "" {
 		keys = append(keys, types.NamespacedName{Namespace: pod.Namespace, Name: name})
 	}

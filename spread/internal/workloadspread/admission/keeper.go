@@ -18,7 +18,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/ledger"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
-	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // lookups is how many pods are looked up at a time.
@@ -36,19 +35,15 @@ type Keeper struct {
 	shared *statuses
 }
 
-type statuses = ledger.Ledger[v1beta1.WorkloadSpread, *request, *v1beta1.WorkloadSpread]
+type statuses = ledger.Ledger[v1beta1.WorkloadSpread, *Request, *v1beta1.WorkloadSpread]
 
-// request is something to be entered in the books of a spread.
-type request struct {
-	replicas *int32
-	pod      string // to be looked up before, empty for none
-	enter    func(b *subsets.Books, gone func(pod string) bool)
-	counted  func(version string) map[string]int32 // as subsets.Books have it; nil of a deletion
+// Known implements Places.
+func (k *Keeper) Known(ctx context.Context, key types.NamespacedName) (*v1beta1.WorkloadSpread, error) {
+	return k.Cached(ctx, key)
 }
 
-// Enter enters a request and returns when it is written, or need not be. enter may be called several times; the last
-// call counts. If the spread is gone the error satisfies apierrors.IsNotFound.
-func (k *Keeper) Enter(ctx context.Context, key types.NamespacedName, r request) error {
+// Enter implements Places. It may ask the request several times; the last answer counts.
+func (k *Keeper) Enter(ctx context.Context, key types.NamespacedName, r Request) error {
 	spread, err := k.Cached(ctx, key)
 	if apierrors.IsNotFound(err) { // or it is too young for the cache
 		spread = &v1beta1.WorkloadSpread{}
@@ -78,45 +73,17 @@ func (k *Keeper) statuses() *statuses {
 }
 
 // decide enters a group of requests.
-func (k *Keeper) decide(group []*request) func(context.Context, *v1beta1.WorkloadSpread) (ledger.Decision[*v1beta1.WorkloadSpread], error) {
+func (k *Keeper) decide(group []*Request) func(context.Context, *v1beta1.WorkloadSpread) (ledger.Decision[*v1beta1.WorkloadSpread], error) {
 	pods := &lookup{live: k.Live, known: map[string]bool{}}
 	return func(ctx context.Context, base *v1beta1.WorkloadSpread) (d ledger.Decision[*v1beta1.WorkloadSpread], err error) {
 		pods.begin(ctx, base, group)
-		after := base.DeepCopy()
-		books := subsets.Open(after, subsets.Limits(after, replicasOf(group)))
-		books.Counted = countedBy(group)
-		for _, r := range group {
-			r.enter(books, func(pod string) bool { return pods.gone(ctx, pod) })
-		}
+		after, passedOver := entered(base, group, func(pod string) bool { return pods.gone(ctx, pod) })
 		if ctx.Err() != nil { // a pod without an answer counts as running: that is nothing to decide by
 			return d, fmt.Errorf("look up the pods of workload spread %s: %w", base.Name, ctx.Err())
 		}
-		d.Confirm = books.PassedOver() // another client may have freed a place since
-		if books.Close() {
-			d.After = after
-		}
+		d.Confirm, d.After = passedOver, after // another client may have freed a place since
 		return d, nil
 	}
-}
-
-// replicasOf are the replicas that were read last.
-func replicasOf(group []*request) (replicas *int32) {
-	for _, r := range group {
-		if r.replicas != nil {
-			replicas = r.replicas
-		}
-	}
-	return replicas
-}
-
-// countedBy is how a request counts pods: all do it alike, but for deletions, which need not.
-func countedBy(group []*request) func(version string) map[string]int32 {
-	for _, r := range group {
-		if r.counted != nil {
-			return r.counted
-		}
-	}
-	return nil
 }
 
 // lookup remembers which pods do not run any more. That lasts for all attempts of a group; pods that still ran are asked
@@ -129,7 +96,7 @@ type lookup struct {
 }
 
 // begin looks up the pods of requests after the spread was read: one that is active now was counted there.
-func (l *lookup) begin(ctx context.Context, base *v1beta1.WorkloadSpread, group []*request) {
+func (l *lookup) begin(ctx context.Context, base *v1beta1.WorkloadSpread, group []*Request) {
 	l.namespace = base.Namespace
 	maps.DeleteFunc(l.known, func(_ string, gone bool) bool { return !gone })
 	var names []string

@@ -65,7 +65,7 @@ func (s *server) keeper(t *testing.T) *Keeper {
 // admit returns the name of the subset that a pod gets, empty for none.
 func admit(t *testing.T, k *Keeper, id string) (subset string, err error) {
 	t.Helper()
-	err = k.Enter(t.Context(), key, request{enter: func(b *subsets.Books, gone func(string) bool) {
+	err = k.Enter(t.Context(), key, Request{enter: func(b *subsets.Books, gone func(string) bool) {
 		subset = ""
 		if i := b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone); i != subsets.None {
 			subset = b.Spread().Spec.Subsets[i].Name
@@ -75,8 +75,8 @@ func admit(t *testing.T, k *Keeper, id string) (subset string, err error) {
 }
 
 // placing is the request for a place of a pod.
-func placing(id string) *request {
-	return &request{enter: func(b *subsets.Books, gone func(string) bool) {
+func placing(id string) *Request {
+	return &Request{enter: func(b *subsets.Books, gone func(string) bool) {
 		b.Ledger(v1beta1.VersionIgnored).Admit(id, metav1.Now(), gone)
 	}}
 }
@@ -133,7 +133,7 @@ func TestWhatTheServerRefusesIsAnError(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := s.keeper(t).Enter(ctx, key, request{enter: func(*subsets.Books, func(string) bool) {}})
+	err := s.keeper(t).Enter(ctx, key, Request{enter: func(*subsets.Books, func(string) bool) {}})
 	assert.True(t, err == nil || errors.Is(err, context.Canceled))
 }
 

@@ -61,7 +61,7 @@ func TestGonePodsAreAskedForOnce(t *testing.T) {
 	l := &lookup{live: server, known: map[string]bool{}}
 	base := leavers(100)
 	for range 3 {
-		l.begin(t.Context(), base, []*request{{pod: "p099"}})
+		l.begin(t.Context(), base, []*Request{{pod: "p099"}})
 		for i := range 50 {
 			assert.Equal(t, i != 5, l.gone(t.Context(), fmt.Sprintf("p%03d", i)))
 		}
@@ -80,6 +80,6 @@ func TestAGroupWithoutTimeDecidesNothing(t *testing.T) {
 	k.Live = &counting{Reader: k.Live, running: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := k.decide([]*request{placing("new")})(ctx, full)
+	_, err := k.decide([]*Request{placing("new")})(ctx, full)
 	require.ErrorIs(t, err, context.Canceled)
 }

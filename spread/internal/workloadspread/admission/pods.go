@@ -33,8 +33,7 @@ type Pods struct {
 	// Cached returns a pod from the cache, and All returns the pods of a namespace.
 	Cached func(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error)
 	All    func(ctx context.Context, namespace string) ([]*corev1.Pod, error)
-	// Keeper keeps the places of subsets.
-	Keeper *Keeper
+	Places Places
 	// Versioned are the kinds of workloads with separate places for each revision.
 	Versioned subsets.Versioned
 	// Unplaced is called for each new pod of a spread that gets no subset.
@@ -60,7 +59,7 @@ func pods() admission.Kind[*corev1.Pod] {
 
 // Mutating puts new pods into subsets.
 func (w *Pods) Mutating() admission.Endpoint {
-	return admission.Endpoint{Path: pods().MutatePath(), Handler: pods().Mutating(w.create)}
+	return admission.Endpoint{Path: pods().MutatePath(), Handler: pods().Mutating(w.Create)}
 }
 
 // Validating notes which pods are being deleted or evicted. It never refuses.
@@ -77,7 +76,8 @@ type member struct {
 	version    string
 }
 
-func (w *Pods) create(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
+// Create puts a new pod into its subset: it changes Request.New. It is Mutating without the request of a server.
+func (w *Pods) Create(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
 	pod := req.New
 	if req.Operation != admissionv1.Create || req.DryRun || !subsets.IsActive(pod) {
 		return admission.Findings{}, nil
@@ -224,7 +224,7 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 	}
 	var used *v1beta1.WorkloadSpread
 	i := subsets.None
-	err = w.Keeper.Enter(ctx, client.ObjectKeyFromObject(m.spread), request{
+	err = w.Places.Enter(ctx, client.ObjectKeyFromObject(m.spread), Request{
 		replicas: replicas, counted: func(version string) map[string]int32 { return w.counted(ctx, m.spread, version) },
 		enter: func(b *subsets.Books, gone func(string) bool) {
 			used = b.Spread()
@@ -329,7 +329,7 @@ func (w *Pods) note(ctx context.Context, namespace string, pod *corev1.Pod) {
 
 func (w *Pods) leave(ctx context.Context, namespace string, pod *corev1.Pod, match v1beta1.Match) error {
 	key := types.NamespacedName{Namespace: namespace, Name: match.Name}
-	spread, err := w.Keeper.Cached(ctx, key)
+	spread, err := w.Places.Known(ctx, key)
 	if err != nil || !isLimited(spread, match.Subset) {
 		return err
 	}
@@ -341,7 +341,7 @@ func (w *Pods) leave(ctx context.Context, namespace string, pod *corev1.Pod, mat
 	if err != nil {
 		return err
 	}
-	return w.Keeper.Enter(ctx, key, request{replicas: replicas, pod: pod.Name, enter: func(b *subsets.Books, gone func(string) bool) {
+	return w.Places.Enter(ctx, key, Request{replicas: replicas, pod: pod.Name, enter: func(b *subsets.Books, gone func(string) bool) {
 		if !gone(pod.Name) {
 			b.Ledger(m.version).Leave(match.Subset, pod.Name, match.UID, metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
 		}
