@@ -82,3 +82,26 @@ func TestBudgetsAreAskedInTurn(t *testing.T) {
 		assert.GreaterOrEqual(t, tried[name], 3, "%v", tried)
 	}
 }
+
+// A budget counts a pod that becomes available a moment after the operator has seen it. Who asks at once is refused again, and
+// waits for the next pause.
+func TestABudgetIsAskedTwoSecondsAfterAPodIsAvailable(t *testing.T) {
+	var m refusals.Tracker
+	a := update("a", "1")
+	pods := 0
+	may := func(after time.Duration) bool {
+		now := start.Add(after)
+		p := action.Plan{Now: now, Refusals: m.For(web, refusals.Observation{Now: now, Generation: 1, Available: func() int { return pods }})}
+		return p.MayTry(&a, nil)
+	}
+	for _, after := range []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second} {
+		m.RecordFailure(web, 1, &a, refusals.Failure{ByBudget: true}, start.Add(after))
+	}
+	assert.False(t, may(20*time.Second))
+	pods++
+	assert.False(t, may(21*time.Second))
+	pods++
+	assert.False(t, may(22*time.Second+999*time.Millisecond))
+	pods++
+	assert.True(t, may(23*time.Second), "more pods do not put it off")
+}

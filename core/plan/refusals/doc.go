@@ -64,7 +64,8 @@
 //	                                                                                             no spec has changed, due
 //	the workload is edited             due                            due                        due
 //	one more pod is available          due, if it is a pod that       as the object              as the object
-//	                                   exists, and is not late
+//	                                   exists, and is not late; two
+//	                                   seconds later if byBudget
 //	a newer version of the object      due, if transient              -                          -
 //	ten minutes pass after its turn    is forgotten                   -                          -
 //	the workload is gone or replaced   is forgotten                   is forgotten               is forgotten

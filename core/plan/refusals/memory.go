@@ -20,6 +20,9 @@ const (
 	MaxPause = 30 * time.Second
 	// retryLead is by how much actions that were never tried come before the one that was refused twice in a row.
 	retryLead = time.Second
+	// relief is the time that a budget has to count one more pod that is available. Who asks at once is refused, and waits for
+	// the next pause.
+	relief = 2 * time.Second
 	// toleratedConflicts is how many conflicts in a row are not reported: the snapshot may have been outdated.
 	toleratedConflicts = 3
 	// forgetAfter is how long after its time a refused write is remembered that no plan wants any more.
@@ -307,11 +310,25 @@ func (w *workload) endPauses(at Observation) {
 	}
 	for _, r := range w.purposes {
 		for _, t := range r.targets {
-			if edited || t.relievable && !t.late {
-				t.turn, r.pausedUntil = at.Now, at.Now
+			if !edited && (!t.relievable || t.late) {
+				continue
+			}
+			due := at.Now
+			if !edited && t.byBudget {
+				due = due.Add(relief)
+				t.turn, r.pausedUntil = earlier(t.turn, due), earlier(r.pausedUntil, due)
+			} else {
+				t.turn, r.pausedUntil = due, due
 			}
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func (r *purposeState) view(now time.Time) action.RefusedPurpose {
