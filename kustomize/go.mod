@@ -27,6 +27,7 @@ replace (
 require (
 	github.com/flotilla-project/flotilla/budget v0.1.0
 	github.com/flotilla-project/flotilla/cloneset v0.1.0
+	github.com/flotilla-project/flotilla/cloneset/api v0.1.0
 	github.com/flotilla-project/flotilla/core v0.1.0
 	github.com/flotilla-project/flotilla/daemon v0.1.0
 	github.com/flotilla-project/flotilla/daemonset v0.1.0
@@ -66,9 +67,9 @@ require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/flotilla-project/flotilla/budget/api v0.1.0 // indirect
-	github.com/flotilla-project/flotilla/cloneset/api v0.1.0 // indirect
 	github.com/flotilla-project/flotilla/core/api v0.1.0 // indirect
 	github.com/flotilla-project/flotilla/daemonset/api v0.1.0 // indirect
+	github.com/flotilla-project/flotilla/spread/api v0.1.0 // indirect
 	github.com/flotilla-project/flotilla/statefulset/api v0.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect

@@ -122,6 +122,10 @@ func (s *Scene) add(o *unstructured.Unstructured) error {
 		if namespaced {
 			s.Unavailable = append(s.Unavailable, o)
 		}
+	case "WorkloadSpread.apps.kruise.io":
+		if namespaced {
+			s.Spreads = append(s.Spreads, o)
+		}
 	}
 	return nil
 }

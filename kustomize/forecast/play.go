@@ -16,6 +16,8 @@ import (
 
 	budget "github.com/flotilla-project/flotilla/budget/whatif"
 
+	spread "github.com/flotilla-project/flotilla/spread/whatif"
+
 	"github.com/flotilla-project/flotilla/kustomize/progress"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
@@ -48,7 +50,9 @@ type player struct {
 	seen  *observer
 	last  time.Time // when a pod last changed
 	spare *budget.Budgets
-	uids  map[types.UID]bool // of the pods before the edit
+	// spreads put pods into the subsets of WorkloadSpreads.
+	spreads *spread.Spreads
+	uids    map[types.UID]bool // of the pods before the edit
 }
 
 // Play plays an edit of the scene until nothing is left to do. It fails if the scene cannot be read, or ctx ends.
@@ -81,13 +85,13 @@ func (p *player) begin() (before action.Object, err error) {
 		return nil, err
 	}
 	s := newScheduler(p.scene.Others)
-	p.spare = budget.New()
+	p.spare, p.spreads = budget.New(), spread.New()
 	quotas := newQuotas(p.scene)
 	images := map[string]cluster.Image{}
 	for _, image := range p.edit.Crash {
 		images[image] = cluster.Image{CrashLoop: true}
 	}
-	p.world = nodes.New(cluster.Options{
+	options := cluster.Options{
 		Calm: true, Seed: uint64(p.scene.Now.UnixNano()), Begin: p.scene.Now, Takes: p.times.Of, Schedule: s.schedule, Images: images,
 		Admission: func(w *cluster.World, e cluster.Event) error {
 			if err := quotas.admit(w, e); err != nil {
@@ -95,7 +99,11 @@ func (p *player) begin() (before action.Object, err error) {
 			}
 			return p.spare.Admit(w, e)
 		},
-	}, objects...)
+	}
+	if len(p.scene.Spreads) > 0 { // pods whose spread is missing would be released from it
+		options.Mutate = p.spreads.Mutate
+	}
+	p.world = nodes.New(options, objects...)
 	if p.scene.hasAgents() {
 		p.world.NodeAgents()
 	}
@@ -122,6 +130,9 @@ func (p *player) set() action.Object {
 // change makes the edit and lets the faults happen.
 func (p *player) change(before action.Object) error {
 	p.spare.Watch(p.world.Cluster())
+	if len(p.scene.Spreads) > 0 {
+		p.spreads.Watch(p.world.Cluster())
+	}
 	p.seen = observe(p.world, p.scene, before)
 	if p.edit.Shown != nil {
 		p.world.OnEvent(func(e cluster.Event) { p.show(e) })
@@ -251,6 +262,7 @@ func (p *player) forecast(before action.Object) (*Report, error) {
 			Kind: "PodUnavailableBudget", Name: s.Budget.Name, Desired: int(s.Lowest.Desired), Lowest: int(s.Lowest.Available), Refused: s.Refused,
 		})
 	}
+	f.Subsets = p.subsets()
 	f.Assumed = append(p.scene.shared(), p.stay()...)
 	return f, nil
 }

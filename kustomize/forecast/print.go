@@ -28,6 +28,9 @@ func (f *Report) Print(out io.Writer) {
 	for _, b := range f.Budgets {
 		fmt.Fprintf(out, "  %s %s: %s\n", b.Kind, b.Name, b)
 	}
+	for _, s := range f.Subsets {
+		fmt.Fprintf(out, "  WorkloadSpread %s: subset %s: %s\n", s.Spread, s.Name, s)
+	}
 	fmt.Fprintf(out, "  times: %s from creation to start, %s from start to ready (%s)\n", length(f.Times.Creating), length(f.Times.Starting), f.Times)
 	for _, text := range f.Assumed {
 		fmt.Fprintf(out, "  note: %s\n", text)
@@ -87,6 +90,18 @@ func (b Budget) String() string {
 	}
 	if b.Refused > 0 {
 		text += fmt.Sprintf("; it refuses %s, which are tried again", apply.Count(b.Refused, "write", "writes"))
+	}
+	return text
+}
+
+// String says how many pods the subset has.
+func (s Subset) String() string {
+	text := apply.Count(s.Pods, "pod", "pods") + ", no limit"
+	if s.Limit != nil {
+		text = fmt.Sprintf("%d of at most %s", s.Pods, apply.Count(*s.Limit, "pod", "pods"))
+	}
+	if s.Closed {
+		text += "; it gets no more pods, because some could not be scheduled"
 	}
 	return text
 }

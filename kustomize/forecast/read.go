@@ -48,6 +48,7 @@ func Read(ctx context.Context, client *workload.Client, named workload.Named, ma
 		{"resource quotas", r.quotas, "the namespace is taken to have none"},
 		{"PodDisruptionBudgets", r.budgets, "the namespace is taken to have none"},
 		{"PodUnavailableBudgets", r.unavailable, "the namespace is taken to have none"},
+		{"WorkloadSpreads", r.spreads, "the namespace is taken to have none"},
 	} {
 		if err := part.read(ctx); err != nil {
 			r.scene.Unread = append(r.scene.Unread, fmt.Sprintf("%s cannot be read, and %s: %s", part.name, part.then, err))
@@ -196,20 +197,31 @@ func (r *reader) budgets(ctx context.Context) error {
 	return nil
 }
 
-func (r *reader) unavailable(ctx context.Context) error {
+func (r *reader) unavailable(ctx context.Context) (err error) {
+	r.scene.Unavailable, err = r.list(ctx, schema.GroupResource{Group: "policy.kruise.io", Resource: "podunavailablebudgets"})
+	return err
+}
+
+func (r *reader) spreads(ctx context.Context) (err error) {
+	r.scene.Spreads, err = r.list(ctx, schema.GroupResource{Group: workload.Group, Resource: "workloadspreads"})
+	return err
+}
+
+// list returns the objects of a kind of Flotilla in the namespace, none if its feature is not installed.
+func (r *reader) list(ctx context.Context, resource schema.GroupResource) ([]*unstructured.Unstructured, error) {
 	for _, version := range workload.Versions() {
-		budgets := schema.GroupVersionResource{Group: "policy.kruise.io", Version: version, Resource: "podunavailablebudgets"}
-		list, err := r.client.Dynamic.Resource(budgets).Namespace(r.client.Namespace).List(ctx, metav1.ListOptions{})
+		list, err := r.client.Dynamic.Resource(resource.WithVersion(version)).Namespace(r.client.Namespace).List(ctx, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			continue // the feature is not installed, or not in this version
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
+		var all []*unstructured.Unstructured
 		for i := range list.Items {
-			r.scene.Unavailable = append(r.scene.Unavailable, &list.Items[i])
+			all = append(all, &list.Items[i])
 		}
-		return nil
+		return all, nil
 	}
-	return nil
+	return nil, nil
 }

@@ -37,6 +37,8 @@ type Report struct {
 	Waits []Wait `json:"waits,omitempty"`
 	// Budgets are those that select pods of the workload.
 	Budgets []Budget `json:"budgets,omitempty"`
+	// Subsets are those of the WorkloadSpreads of the workload, at the end.
+	Subsets []Subset `json:"subsets,omitempty"`
 	// Times are what the works of the cluster were taken to last.
 	Times UsedTimes `json:"times"`
 	// Assumed are facts that the forecast takes for granted.
@@ -75,6 +77,18 @@ type Budget struct {
 	Refused int `json:"refused,omitempty"`
 	// Broken is true if it is satisfied before the edit, and not at some moment after.
 	Broken bool `json:"broken"`
+}
+
+// Subset is a subset of a WorkloadSpread.
+type Subset struct {
+	// Spread is the name of the WorkloadSpread.
+	Spread string `json:"spread"`
+	Name   string `json:"name"`
+	// Pods is how many pods it has, and Limit how many it may have of each revision; nil is no limit.
+	Pods  int  `json:"pods"`
+	Limit *int `json:"limit,omitempty"`
+	// Closed is true if it gets no pods, because some could not be scheduled.
+	Closed bool `json:"closed,omitempty"`
 }
 
 // UsedTimes are Times in seconds.

@@ -32,6 +32,8 @@ type Scene struct {
 	// Budgets and Unavailable are the disruption budgets of the namespace: PodDisruptionBudgets and PodUnavailableBudgets.
 	Budgets     []*policyv1.PodDisruptionBudget
 	Unavailable []*unstructured.Unstructured
+	// Spreads are the WorkloadSpreads of the namespace; nil if they cannot be read.
+	Spreads []*unstructured.Unstructured
 	// Running is the version of the operator of the cluster, empty if unknown.
 	Running string
 	// Now is the moment at which all of this was so.
@@ -51,6 +53,7 @@ func (s *Scene) objects() ([]action.Object, error) {
 	all = appendTo(all, s.Revisions)
 	all = appendTo(all, s.Claims)
 	all = appendTo(all, s.Unavailable)
+	all = appendTo(all, s.Spreads)
 	return appendTo(all, s.Pods), nil
 }
 

@@ -1,11 +1,14 @@
 package simulate
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/kustomize/cli"
@@ -50,6 +53,16 @@ func settles[T client.Object](t *testing.T, set T) {
 	t.Helper()
 	story.Reaches(t, world, set, "the end of its rollout", func(set T) error {
 		c := story.Condition(set, "Ready")
-		return story.Want(c.ObservedGeneration == set.GetGeneration() && c.Status == metav1.ConditionTrue, "condition Ready is %+v", c)
+		return story.Want(observed(set) == set.GetGeneration() && c.Status == metav1.ConditionTrue, "condition Ready is %+v", c)
 	})
+}
+
+// observed is the generation that the status of the workload is about.
+func observed(set client.Object) int64 {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		panic(fmt.Sprintf("read %T: %v", set, err))
+	}
+	generation, _, _ := unstructured.NestedInt64(fields, "status", "observedGeneration")
+	return generation
 }

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/flotilla-project/flotilla/core/contract"
+
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
@@ -51,6 +53,7 @@ func TestEditsOfStatefulSetsAreForetold(t *testing.T) {
 			t.Parallel()
 			set := database(world.Namespace(t))
 			set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
+			set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
 			c.play(t, set)
 		})
 	}
