@@ -154,3 +154,15 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 }
 
 func quantity(text string) *resource.Quantity { q := resource.MustParse(text); return &q }
+
+// A pod that was evicted has no containers, and none starts again.
+func TestPodsThatAreOverStaySo(t *testing.T) {
+	scene := scenes.Settled(t, scenes.Web)
+	evicted := scene.Pods[0].DeepCopy()
+	evicted.Name, evicted.UID = "web-evicted", "evicted"
+	evicted.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}
+	scene.Pods = append(scene.Pods, evicted)
+	f, err := forecast.Play(t.Context(), scene, forecast.Edit{To: edited(t, scene, newImage)})
+	require.NoError(t, err)
+	assert.Equal(t, []int{10, 10}, []int{f.InPlace, f.MostPods})
+}

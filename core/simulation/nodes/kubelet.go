@@ -42,7 +42,7 @@ func (w *World) reactToPod(e cluster.Event, pod, old *corev1.Pod) {
 			w.After(w.Takes(cluster.Scheduling, time.Second), func() { w.schedule(key, pod.UID) })
 		}
 	case e.Type == cluster.Added || old.Spec.NodeName == "":
-		if e.Type == cluster.Added && len(pod.Status.ContainerStatuses) > 0 {
+		if e.Type == cluster.Added && (len(pod.Status.ContainerStatuses) > 0 || isOver(pod)) {
 			w.takeOver(pod)
 			return
 		}

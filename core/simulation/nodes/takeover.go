@@ -53,10 +53,15 @@ func (c *containerRuntime) takeOver(s *corev1.ContainerStatus, created time.Time
 	}
 }
 
+// isOver reports whether no container of the pod will run again.
+func isOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
 // resume lets the kubelet continue with what it was about to do for the pod.
 func (w *World) resume(pod *corev1.Pod, r *podRuntime) {
-	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
-		r.ending, r.ended = true, phase
+	if isOver(pod) {
+		r.ending, r.ended = true, pod.Status.Phase
 	}
 	if pod.DeletionTimestamp != nil {
 		w.After(w.Takes(cluster.Noticing, time.Second), func() { w.sync(r.key, r.uid) })
