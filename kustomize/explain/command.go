@@ -52,7 +52,7 @@ conditions, pods and events, and from quotas, budgets and nodes. The command onl
 	return command
 }
 
-// remaining says how long the rollout still takes, by its forecast; empty if the rollout does not keep the pace of that.
+// remaining describes the time that the rollout still takes by its forecast. It is empty if the rollout has another pace.
 func remaining(ctx context.Context, client *workload.Client, named workload.Named, now time.Time) string {
 	scene, err := forecast.Read(ctx, client, named, nil, now)
 	if err != nil {

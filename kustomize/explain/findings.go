@@ -59,7 +59,7 @@ type Finding struct {
 type Explanation struct {
 	progress.Report
 	Findings []Finding `json:"findings"`
-	// ToGo says how long the rollout still takes, such as "about 4 minutes to go"; empty unless its forecast has been right.
+	// ToGo is the time that the rollout still takes, such as "about 4 minutes to go"; empty unless its forecast has been right.
 	ToGo string `json:"toGo,omitempty"`
 	// Unread names the kinds that could not be read, for instance because a permission is missing.
 	Unread []string `json:"unread,omitempty"`

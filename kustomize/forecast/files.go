@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// Objects reads the objects of a file of manifests, those of lists one by one. "-" is in.
+// Objects reads the objects of a file of manifests. Items of lists count as objects. "-" is in.
 func Objects(file string, in io.Reader) ([]*unstructured.Unstructured, error) {
 	text, err := readFile(file, in)
 	if err != nil {

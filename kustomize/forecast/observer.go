@@ -17,7 +17,7 @@ import (
 // together is how far apart updates may begin that are one batch.
 const together = time.Second
 
-// observer counts what happens to the pods of a workload.
+// observer counts the changes of the pods of a workload.
 type observer struct {
 	world *nodes.World
 	scene *Scene
@@ -79,7 +79,7 @@ func (o *observer) see(e cluster.Event) {
 	for _, b := range o.budgets {
 		b.see(pod, e.Type == cluster.Deleted)
 	}
-	if e.Actor != cluster.AgentActor { // no rollout waits for what agents report
+	if e.Actor != cluster.AgentActor { // no rollout waits for the reports of agents
 		o.end = e.Time
 	}
 }
@@ -114,7 +114,7 @@ func set(all map[types.UID]bool, uid types.UID, is bool) {
 	}
 }
 
-// act counts what the operator does to a pod.
+// act counts a change of a pod by the operator.
 func (o *observer) act(e cluster.Event, pod *corev1.Pod) {
 	old, _ := e.Old.(*corev1.Pod)
 	switch {

@@ -78,7 +78,7 @@ func average(all []time.Duration) time.Duration {
 	return sum / time.Duration(len(all))
 }
 
-// ToGo says how long a rollout still takes, such as "about 4 minutes to go".
+// ToGo describes the time that is left, such as "about 4 minutes to go".
 func ToGo(left time.Duration) string {
 	if left < 90*time.Second {
 		return fmt.Sprintf("about %d seconds to go", max(int(left.Round(10*time.Second).Seconds()), 10))

@@ -22,14 +22,14 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// still is how long nothing happens to any pod until a rollout counts as stuck, besides what its own pauses take.
+// still is the time without a change of a pod after which a rollout counts as stuck. The pauses of its spec are added.
 const still = 30 * time.Minute
 
-// Edit is what is played.
+// Edit is a change of a workload, with faults that happen at the same time.
 type Edit struct {
 	// To is the workload as the edit leaves it; nil is no edit.
 	To *unstructured.Unstructured
-	// Crash are images whose containers exit soon after each start.
+	// Crash are images that exit soon after each start.
 	Crash []string
 	// LoseNodes are nodes that stop to answer right after the edit, Evict pods that are evicted.
 	LoseNodes, Evict []string
@@ -78,7 +78,7 @@ func Play(ctx context.Context, scene *Scene, edit Edit) (*Report, error) {
 	return p.forecast(before) //nolint:contextcheck // the same
 }
 
-// begin makes the world as the scene has it, and lets the operator finish what it is about to do at the same moment.
+// begin makes the world as the scene has it, with the operator of the workload.
 func (p *player) begin() (before action.Object, err error) {
 	objects, err := p.scene.objects()
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *player) begin() (before action.Object, err error) {
 			return p.spare.Admit(w, e)
 		},
 	}
-	if len(p.scene.Spreads) > 0 { // pods whose spread is missing would be released from it
+	if len(p.scene.Spreads) > 0 { // pods with a missing spread would be released from it
 		options.Mutate = p.spreads.Mutate
 	}
 	p.world = nodes.New(options, objects...)
@@ -175,7 +175,7 @@ func (p *player) loseNode(node string) {
 	}
 }
 
-// unreachable is how long pods stay on a node that does not answer, unless their tolerations say otherwise. The API server
+// unreachable is how long pods stay on a node that does not answer, unless their tolerations have another time. The API server
 // gives each pod such a toleration.
 const unreachable = 5 * time.Minute
 
@@ -231,7 +231,7 @@ func (p *player) show(e cluster.Event) {
 	}
 }
 
-// forecast is what has happened.
+// forecast returns the report of the events so far.
 func (p *player) forecast(before action.Object) (*Report, error) {
 	set, err := p.scene.untyped(p.set())
 	if err != nil {

@@ -62,7 +62,7 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// pods says what is done to the pods.
+// pods counts the pods that change, by the kind of change.
 func (f *Report) pods() string {
 	var parts []string
 	for _, part := range []struct {
@@ -79,7 +79,7 @@ func (f *Report) pods() string {
 	return strings.Join(parts, ", ")
 }
 
-// String says whether the budget is kept.
+// String describes whether the budget is kept.
 func (b Budget) String() string {
 	text := fmt.Sprintf("kept: it wants %d healthy pods, and has never fewer than %d", b.Desired, b.Lowest)
 	switch {
@@ -94,7 +94,7 @@ func (b Budget) String() string {
 	return text
 }
 
-// String says how many pods the subset has.
+// String describes the pods of the subset.
 func (s Subset) String() string {
 	text := apply.Count(s.Pods, "pod", "pods") + ", no limit"
 	if s.Limit != nil {
@@ -106,7 +106,7 @@ func (s Subset) String() string {
 	return text
 }
 
-// String says where the times are from.
+// String names the source of the times.
 func (t UsedTimes) String() string {
 	if t.Learnt == 0 {
 		return "assumed; --start sets the second one"

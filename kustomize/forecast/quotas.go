@@ -15,7 +15,7 @@ import (
 // quotas refuse the creation of pods beyond the resource quotas of the namespace.
 type quotas struct {
 	scene *Scene
-	began map[corev1.ResourceName]resource.Quantity // what the pods of the workload use before the edit
+	began map[corev1.ResourceName]resource.Quantity // usage of the pods of the workload before the edit
 }
 
 func newQuotas(scene *Scene) *quotas {
@@ -60,7 +60,7 @@ func (q *quotas) exceeded(quota *corev1.ResourceQuota, now, wanted map[corev1.Re
 	return over
 }
 
-// usage is what pods use of quotas, by the names that quotas have for it.
+// usage counts the use of quotas by pods, by the names that quotas have for it.
 func usage(pods []*corev1.Pod) map[corev1.ResourceName]resource.Quantity {
 	used := map[corev1.ResourceName]resource.Quantity{}
 	add := func(name corev1.ResourceName, more resource.Quantity) {

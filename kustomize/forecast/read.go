@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// reader reads a scene with the rights of the user. It notes what it may not read.
+// reader reads a scene with the rights of the user. It notes the kinds that it may not read.
 type reader struct {
 	client *workload.Client
 	scene  *Scene

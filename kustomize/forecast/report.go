@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/progress"
 )
 
-// Report is what an edit will do. It is the output of -o json.
+// Report has the effects of an edit. It is the output of -o json.
 type Report struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -14,7 +14,7 @@ type Report struct {
 	// Version is the version of the operator that was played, Running the one that the cluster runs; empty if unknown.
 	Version string `json:"version"`
 	Running string `json:"running,omitempty"`
-	// Phase and Message are those of the rollout at its end: Complete, Paused, or Failed where it cannot end.
+	// Phase and Message describe the end of the rollout: Complete, Paused, or Failed where it cannot end.
 	Phase   progress.Phase `json:"phase"`
 	Message string         `json:"message"`
 	// Seconds is the time from the edit to the end, or to the last change of a pod where there is no end.
@@ -31,25 +31,25 @@ type Report struct {
 	LowestAvailable int `json:"lowestAvailable"`
 	Available       int `json:"available"`
 	MostPods        int `json:"mostPods"`
-	// Batches are groups of pods whose updates begin together.
+	// Batches are groups of pods with updates that begin together.
 	Batches []Batch `json:"batches,omitempty"`
-	// Waits are what the rollout waits for besides its own limits.
+	// Waits are the reasons for which the rollout waits, without its own limits.
 	Waits []Wait `json:"waits,omitempty"`
 	// Budgets are those that select pods of the workload.
 	Budgets []Budget `json:"budgets,omitempty"`
-	// Subsets are those of the WorkloadSpreads of the workload, at the end.
+	// Subsets belong to the WorkloadSpreads of the workload. They have the numbers at the end.
 	Subsets []Subset `json:"subsets,omitempty"`
-	// Times are what the works of the cluster were taken to last.
+	// Times are the assumed durations of the works of the cluster.
 	Times UsedTimes `json:"times"`
 	// Assumed are facts that the forecast takes for granted.
 	Assumed []string `json:"assumed,omitempty"`
 }
 
-// Batch is a group of pods whose updates begin together.
+// Batch is a group of pods with updates that begin together.
 type Batch struct {
 	// Seconds is when it begins after the edit.
 	Seconds float64 `json:"seconds"`
-	// InPlace, Recreated and Added say what is done to the pods.
+	// InPlace, Recreated and Added count pods by the kind of change.
 	InPlace   int `json:"inPlace,omitempty"`
 	Recreated int `json:"recreated,omitempty"`
 	Added     int `json:"added,omitempty"`

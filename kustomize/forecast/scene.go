@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// Scene is what a cluster has around a workload.
+// Scene is a workload with the objects around it.
 type Scene struct {
 	Kind workload.Kind
 	// Set is the workload as it is stored, in version v1beta1.
 	Set *unstructured.Unstructured
-	// Pods are those of the workload, Others those of the rest of the cluster, which take up room on the nodes.
+	// Pods belong to the workload. Others are the remaining pods of the cluster, which take up room on the nodes.
 	Pods, Others []*corev1.Pod
-	// Nodes are those of the cluster; without one, each pod finds a place.
+	// Nodes are the nodes of the cluster; without one, each pod finds a place.
 	Nodes     []*corev1.Node
 	Revisions []*appsv1.ControllerRevision
 	Claims    []*corev1.PersistentVolumeClaim
@@ -38,7 +38,7 @@ type Scene struct {
 	Running string
 	// Now is the moment at which all of this was so.
 	Now time.Time
-	// Unread says what could not be read.
+	// Unread has a line for each kind that could not be read.
 	Unread []string
 }
 

@@ -24,7 +24,7 @@ type scheduler struct {
 	others map[string]load // of pods that the simulated cluster has not, by node
 }
 
-// load is what pods use of a node.
+// load is the use of a node by pods.
 type load struct {
 	pods []*corev1.Pod
 	sum  map[corev1.ResourceName]resource.Quantity
@@ -56,7 +56,7 @@ func loads(pods []*corev1.Pod) map[string]load {
 	return all
 }
 
-// site is a node with what it has.
+// site is a node with its pods.
 type site struct {
 	*corev1.Node
 
@@ -94,7 +94,7 @@ func (s *scheduler) schedule(w *cluster.World, pod *corev1.Pod) (node, reason st
 	return "", unschedulable(len(nodes), refused)
 }
 
-// unschedulable is what the scheduler says of a pod that fits on none of n nodes.
+// unschedulable returns the message of the scheduler for a pod that fits on none of n nodes.
 func unschedulable(n int, refused map[string]int) string {
 	var reasons []string
 	for _, why := range slices.Sorted(maps.Keys(refused)) {

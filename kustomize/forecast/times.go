@@ -28,7 +28,7 @@ const (
 	moment = 100 * time.Millisecond
 )
 
-// Learn returns the means of what the pods show that have become ready, without the longest tenth. Their times have whole
+// Learn returns the means of the times of pods that have become ready, without the longest tenth. Their times have whole
 // seconds, so that a mean is nearer than any single one.
 func Learn(pods []*corev1.Pod) Times {
 	var creating, starting []time.Duration

@@ -6,16 +6,16 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// waits are the reasons for which a rollout has waited, as condition Ready of its workload told them.
+// waits are the reasons for which a rollout has waited, as condition Ready of its workload showed them.
 type waits struct {
 	found []Wait
-	times []time.Time // when each was first told
+	times []time.Time // when each was first shown
 	lasts []time.Duration
-	now   int // the one that is told at present, -1 for none
+	now   int // the one that is shown at present, -1 for none
 	since time.Time
 }
 
-// isOrdinary reports whether a reason of condition Ready tells that a rollout takes its course: pods start, and the limits of
+// isOrdinary reports whether a reason of condition Ready means that a rollout takes its course: pods start, and the limits of
 // the spec hold.
 func isOrdinary(reason string) bool {
 	switch reason {
@@ -25,7 +25,7 @@ func isOrdinary(reason string) bool {
 	return false
 }
 
-// brief is the shortest wait that is told.
+// brief is the shortest wait that is reported.
 const brief = 2 * time.Second
 
 // see takes the conditions of the workload in.
@@ -49,7 +49,7 @@ func (w *waits) see(set *workload.Set, now time.Time) {
 	w.lasts = append(w.lasts, 0)
 }
 
-// close adds the time until now to the wait that is told.
+// close adds the time until now to the present wait.
 func (w *waits) close(now time.Time) {
 	if w.now >= 0 && w.now < len(w.found) && !w.since.IsZero() {
 		w.lasts[w.now] += max(now.Sub(w.since), 0)

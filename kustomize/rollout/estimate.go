@@ -10,18 +10,18 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
-// estimate says how long a rollout still takes, once its forecast is there and as long as that has been right.
+// estimate knows how long a rollout still takes, from the moment when its forecast is there and while the forecast is right.
 type estimate struct {
 	clock  clock.PassiveClock
 	course <-chan *forecast.Course
 	known  *forecast.Course
 }
 
-// newEstimate plays the rollout of a workload beside its wait. A workload that cannot be played has no estimate.
+// newEstimate plays the rollout of a workload during its wait. A workload that cannot be played has no estimate.
 func newEstimate(ctx context.Context, client *workload.Client, s *workload.Set, c clock.PassiveClock) *estimate {
 	course := make(chan *forecast.Course, 1)
 	began, updated := c.Now(), s.Updated
-	if s.Observed < s.Generation { // the count is that of the revision before
+	if s.Observed < s.Generation { // the count is about the revision before
 		updated = 0
 	}
 	go func() {

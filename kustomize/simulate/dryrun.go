@@ -16,7 +16,7 @@ import (
 )
 
 // dryRun has the API server default and judge an edit, which it does not store. Without the permission to edit, the edit is
-// played as it is, and the scene says so.
+// played as it is, and the scene has a line about it.
 func dryRun(ctx context.Context, client *workload.Client, scene *forecast.Scene, edited *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	before, err := json.Marshal(scene.Set.Object)
 	if err != nil {
