@@ -52,12 +52,22 @@ conditions, pods and events, and from quotas, budgets and nodes. The command onl
 	return command
 }
 
+// longestPlay limits the time for a forecast: a large rollout is explained without the time that is left.
+const longestPlay = 3 * time.Second
+
 // remaining describes the time that the rollout still takes by its forecast. It is empty if the rollout has another pace.
 func remaining(ctx context.Context, client *workload.Client, named workload.Named, now time.Time) string {
+	ctx, stop := context.WithTimeout(ctx, longestPlay)
+	defer stop()
 	scene, err := forecast.Read(ctx, client, named, nil, now)
 	if err != nil {
 		return ""
 	}
+	return toGo(ctx, scene)
+}
+
+// toGo is remaining for a scene. It is empty if the context ends before the forecast is there.
+func toGo(ctx context.Context, scene *forecast.Scene) string {
 	report, err := forecast.Play(ctx, scene, forecast.Edit{})
 	if err != nil {
 		return ""

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-project/flotilla/kustomize/test/scenes"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -319,4 +321,14 @@ func TestExplanationsAreTold(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, write(&out, e, ""))
 	assert.Contains(t, out.String(), "CloneSet web in namespace shop is Progressing: 2 of 5 pods updated, 4 of 5 available, about 4 minutes to go.\n")
+}
+
+// A forecast that takes too long costs nothing else of the explanation.
+func TestALargeRolloutIsExplainedWithoutItsTime(t *testing.T) {
+	const start = 10 * time.Second
+	scene := scenes.Underway(t, scenes.Web, scenes.NewImage, 40*time.Second, start, start)
+	assert.Equal(t, "about 10 seconds to go", toGo(t.Context(), scene))
+	ended, end := context.WithTimeout(t.Context(), 0)
+	defer end()
+	assert.Empty(t, toGo(ended, scene))
 }

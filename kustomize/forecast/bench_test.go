@@ -50,7 +50,7 @@ func BenchmarkScale(b *testing.B) {
 func BenchmarkRollout(b *testing.B) {
 	scene := scenes.Settled(b, strings.ReplaceAll(scenes.Web, "replicas: 10", "replicas: 1000"))
 	scene.Nodes = nil // each pod finds a place
-	image := edited(b, scene, newImage)
+	image := edited(b, scene, scenes.NewImage)
 	for b.Loop() {
 		f, err := forecast.Play(b.Context(), scene, forecast.Edit{To: image})
 		require.NoError(b, err)

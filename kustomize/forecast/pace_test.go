@@ -17,11 +17,11 @@ import (
 
 func TestTheRestOfARollout(t *testing.T) {
 	recreated := func(s *v1beta1.CloneSet) {
-		newImage(s)
+		scenes.NewImage(s)
 		s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.ReCreate
 	}
 	stuck := func(s *v1beta1.CloneSet) {
-		newImage(s)
+		scenes.NewImage(s)
 		s.Spec.UpdateStrategy.RollingUpdate.Paused = true
 	}
 	for name, c := range map[string]struct {
@@ -29,10 +29,10 @@ func TestTheRestOfARollout(t *testing.T) {
 		after, start, then time.Duration
 		known              bool
 	}{
-		"in place, at its pace":         {newImage, 40 * time.Second, 10 * time.Second, 10 * time.Second, true},
+		"in place, at its pace":         {scenes.NewImage, 40 * time.Second, 10 * time.Second, 10 * time.Second, true},
 		"recreated, at its pace":        {recreated, 45 * time.Second, 10 * time.Second, 10 * time.Second, true},
-		"the first batches say nothing": {newImage, 20 * time.Second, 10 * time.Second, 10 * time.Second, false},
-		"slower than the pods were":     {newImage, 2 * time.Minute, 10 * time.Second, 50 * time.Second, false},
+		"the first batches say nothing": {scenes.NewImage, 20 * time.Second, 10 * time.Second, 10 * time.Second, false},
+		"slower than the pods were":     {scenes.NewImage, 2 * time.Minute, 10 * time.Second, 50 * time.Second, false},
 		"it stops":                      {stuck, 40 * time.Second, 10 * time.Second, 10 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,9 +30,6 @@ func edited(t testing.TB, s *forecast.Scene, edit func(*v1beta1.CloneSet)) *unst
 	return scenes.Untyped(t, set)
 }
 
-// newImage is the edit of most rollouts.
-func newImage(s *v1beta1.CloneSet) { s.Spec.Template.Spec.Containers[0].Image = "app:v2" }
-
 func TestAnEditIsForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit  func(*v1beta1.CloneSet)
@@ -41,7 +38,7 @@ func TestAnEditIsForetold(t *testing.T) {
 		check func(*testing.T, *forecast.Report)
 	}{
 		"an image, in place": {
-			edit: newImage,
+			edit: scenes.NewImage,
 			check: func(t *testing.T, f *forecast.Report) {
 				t.Helper()
 				assert.Equal(t, progress.Complete, f.Phase, f.Message)
@@ -62,7 +59,7 @@ func TestAnEditIsForetold(t *testing.T) {
 			},
 		},
 		"an image that crashes": {
-			edit: newImage,
+			edit: scenes.NewImage,
 			with: forecast.Edit{Crash: []string{"app:v2"}},
 			check: func(t *testing.T, f *forecast.Report) {
 				t.Helper()
@@ -72,7 +69,7 @@ func TestAnEditIsForetold(t *testing.T) {
 			},
 		},
 		"a PodDisruptionBudget below the limit": {
-			edit: newImage,
+			edit: scenes.NewImage,
 			scene: func(s *forecast.Scene) {
 				s.Budgets = []*policyv1.PodDisruptionBudget{{
 					ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"},
@@ -88,7 +85,7 @@ func TestAnEditIsForetold(t *testing.T) {
 			},
 		},
 		"a PodUnavailableBudget that lets one go at a time": {
-			edit: newImage,
+			edit: scenes.NewImage,
 			scene: func(s *forecast.Scene) {
 				s.Unavailable = []*unstructured.Unstructured{scenes.Object(t, `
 apiVersion: policy.kruise.io/v1beta1
@@ -108,7 +105,7 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 			},
 		},
 		"start times of 20 s": {
-			edit: newImage,
+			edit: scenes.NewImage,
 			with: forecast.Edit{Times: &forecast.Times{Creating: time.Second, Starting: 20 * time.Second}},
 			check: func(t *testing.T, f *forecast.Report) {
 				t.Helper()
@@ -162,7 +159,7 @@ func TestPodsThatAreOverStaySo(t *testing.T) {
 	evicted.Name, evicted.UID = "web-evicted", "evicted"
 	evicted.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}
 	scene.Pods = append(scene.Pods, evicted)
-	f, err := forecast.Play(t.Context(), scene, forecast.Edit{To: edited(t, scene, newImage)})
+	f, err := forecast.Play(t.Context(), scene, forecast.Edit{To: edited(t, scene, scenes.NewImage)})
 	require.NoError(t, err)
 	assert.Equal(t, []int{10, 10}, []int{f.InPlace, f.MostPods})
 }

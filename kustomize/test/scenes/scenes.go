@@ -45,6 +45,9 @@ spec:
       - {name: main, image: "app:v1", resources: {requests: {cpu: "1"}}}
 `
 
+// NewImage is the edit of most rollouts.
+func NewImage(set *v1beta1.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = "app:v2" }
+
 // Object reads a manifest.
 func Object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
