@@ -33,6 +33,9 @@ type Options struct {
 	// Mutate changes an object that is about to be created, before the rules and Admission judge it, as a mutating webhook
 	// does. It may change Event.Object, which is a copy. Its errors count as those of Admission. Nil changes nothing.
 	Mutate func(*World, Event) error
+	// Room returns the reason why the node of a running pod cannot give it the resources of its spec, PodReasonInfeasible or
+	// PodReasonDeferred, or nothing if it can. Nil compares the cpu of each container with the same amounts on each node.
+	Room func(*World, *corev1.Pod) string
 	// JudgesResizes has the server refuse resizes to more than a node has, as from Kubernetes 1.36 on.
 	JudgesResizes bool
 	// Memory is what containers use with images that do not say so themselves.

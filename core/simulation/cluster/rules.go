@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -206,14 +207,22 @@ func forbidden(path, text string) *field.Error { return field.Forbidden(field.Ne
 
 // fitsNode returns the server's refusal of a resize to more than a node has. What the pod has from its creation is no
 // resize.
-func fitsNode(old, pod *corev1.Pod) error {
+func (w *World) fitsNode(old, pod *corev1.Pod) error {
 	before := podspec.LongRunning(&old.Spec)
 	for i, c := range podspec.LongRunning(&pod.Spec) {
-		if cpu := c.Resources.Requests.Cpu(); cpu.CmpInt64(NodeCPU) > 0 && cpu.Cmp(*before[i].Resources.Requests.Cpu()) > 0 {
-			refused := apierrors.NewForbidden(ResourceOf(pod), pod.Name, fmt.Errorf("the node has less cpu than %s", cpu))
+		if !Same(c.Resources, before[i].Resources) && w.isTooMuch(pod, c.Resources.Requests.Cpu(), before[i].Resources.Requests.Cpu()) {
+			refused := apierrors.NewForbidden(ResourceOf(pod), pod.Name, fmt.Errorf("the node has less than container %s asks for", c.Name))
 			refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: progress.NodeCapacityCause}}
 			return refused
 		}
 	}
 	return nil
+}
+
+// isTooMuch reports whether no node of the size of the pod's has its resources, or the cpu that a container of it asks for.
+func (w *World) isTooMuch(pod *corev1.Pod, cpu, before *resource.Quantity) bool {
+	if w.Options.Room != nil {
+		return w.Options.Room(w, pod) == corev1.PodReasonInfeasible
+	}
+	return cpu.CmpInt64(NodeCPU) > 0 && cpu.Cmp(*before) > 0
 }

@@ -121,7 +121,7 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 		return nil, err
 	}
 	if pod, ok := n.(*corev1.Pod); ok && subresource == "resize" && w.Options.JudgesResizes {
-		if err := fitsNode(old.(*corev1.Pod), pod); err != nil {
+		if err := w.fitsNode(old.(*corev1.Pod), pod); err != nil {
 			return nil, err
 		}
 	}

@@ -37,6 +37,7 @@ func (w *World) reactToPod(e cluster.Event, pod, old *corev1.Pod) {
 	switch {
 	case e.Type == cluster.Deleted:
 		delete(w.runtimes, pod.UID)
+		w.freed(pod.Spec.NodeName)
 	case pod.Spec.NodeName == "":
 		if e.Type == cluster.Added {
 			w.After(w.Takes(cluster.Scheduling, time.Second), func() { w.schedule(key, pod.UID) })
@@ -98,7 +99,7 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	r.generation = pod.Generation
-	for i, spec := range r.allocate(&pod.Spec) {
+	for i, spec := range w.allocate(r, pod) {
 		w.syncContainer(r, r.containers[i], spec)
 	}
 	// The generation shows at once, the containers follow: so do real kubelets.

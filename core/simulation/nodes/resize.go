@@ -13,17 +13,12 @@ import (
 // allocate are the containers as the kubelet runs them: with the resources of the spec where the node can give what any
 // of them asks for, and with those of before where one asks for more than the node has, or has left for a pod that runs
 // there. Then all wait, as on a real node.
-func (r *podRuntime) allocate(spec *corev1.PodSpec) []*corev1.Container {
-	containers := podspec.LongRunning(spec)
+func (w *World) allocate(r *podRuntime, pod *corev1.Pod) []*corev1.Container {
+	containers := podspec.LongRunning(&pod.Spec)
 	r.pending = ""
 	for i, c := range containers {
-		cpu := c.Resources.Requests[corev1.ResourceCPU]
-		switch {
-		case cluster.Same(r.containers[i].spec.Resources, c.Resources):
-		case cpu.CmpInt64(cluster.NodeCPU) > 0:
-			r.pending = corev1.PodReasonInfeasible
-		case cpu.CmpInt64(leftCPU) > 0 && r.pending == "":
-			r.pending = corev1.PodReasonDeferred
+		if !cluster.Same(r.containers[i].spec.Resources, c.Resources) && r.pending != corev1.PodReasonInfeasible {
+			r.pending = orElse(w.room(pod, c), r.pending)
 		}
 	}
 	if r.pending == "" {
@@ -35,6 +30,39 @@ func (r *podRuntime) allocate(spec *corev1.PodSpec) []*corev1.Container {
 		containers[i] = &allocated
 	}
 	return containers
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// room returns the reason why the node of a pod cannot give a container of it its resources.
+func (w *World) room(pod *corev1.Pod, c *corev1.Container) string {
+	if w.Options.Room != nil {
+		return w.Options.Room(w.World, pod)
+	}
+	switch cpu := c.Resources.Requests.Cpu(); {
+	case cpu.CmpInt64(cluster.NodeCPU) > 0:
+		return corev1.PodReasonInfeasible
+	case cpu.CmpInt64(leftCPU) > 0:
+		return corev1.PodReasonDeferred
+	}
+	return ""
+}
+
+// freed lets the kubelet of a node look again at the resizes that it has put off.
+func (w *World) freed(node string) {
+	if w.Options.Room == nil {
+		return
+	}
+	for _, pod := range w.Pods() {
+		if r := w.runtimes[pod.UID]; pod.Spec.NodeName == node && r != nil && r.pending == corev1.PodReasonDeferred {
+			w.After(w.Takes(cluster.Noticing, time.Second), func() { w.sync(r.key, r.uid) })
+		}
+	}
 }
 
 // resize gives a running container its new quantities and the pod's cgroup those of the pod; the container may have to
@@ -56,6 +84,7 @@ func (w *World) resize(r *podRuntime, c *containerRuntime) {
 			r.failed = "the memory limit is below what container " + c.name + " uses"
 		} else {
 			c.resources, r.cgroup = c.spec.Resources, r.limits()
+			w.freed(r.node)
 		}
 		w.report(r)
 		if !c.ready { // the probe that the resize cut off goes on

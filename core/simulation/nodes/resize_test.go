@@ -80,6 +80,37 @@ func TestNodesPutOffAllThatAPodAsksFor(t *testing.T) {
 }
 
 // limitedPod is web-1 with a limit of memory.
+// The options decide about the room of nodes. A resize that was put off comes when another pod has left the node.
+func TestAResizeThatWasPutOffComesWithTheRoom(t *testing.T) {
+	reason := func(w *cluster.World, pod *corev1.Pod) string {
+		if cpu := pod.Spec.Containers[0].Resources.Requests.Cpu(); cpu.CmpInt64(8) > 0 {
+			return corev1.PodReasonInfeasible
+		}
+		if len(w.Pods()) > 1 {
+			return corev1.PodReasonDeferred
+		}
+		return ""
+	}
+	w := nodes.New(cluster.Options{Calm: true, Nodes: 1, Room: reason, JudgesResizes: true})
+	for _, name := range []string{"web-1", "web-2"} {
+		o := bare(name)
+		o.Spec.Containers[0].Resources.Requests = oneCPU()
+		create(t, w, o)
+	}
+	w.Advance(time.Minute)
+	tooMuch := resizeTo("9")
+	_, err := w.Patch(cluster.UserActor, latest(w, "web-1"), tooMuch)
+	require.ErrorContains(t, err, "the node has less than container main asks for")
+
+	patch(t, w, resizeTo("2"))
+	w.Advance(time.Minute)
+	assert.Equal(t, "1", cpuOfContainers(latest(w, "web-1"))["main"])
+	require.NoError(t, w.Delete(cluster.UserActor, latest(w, "web-2")))
+	w.Advance(time.Minute)
+	assert.Equal(t, "2", cpuOfContainers(latest(w, "web-1"))["main"])
+	assert.Nil(t, conditionOf(latest(w, "web-1"), corev1.PodResizePending))
+}
+
 func limitedPod(memory string) *corev1.Pod {
 	o := bare("web-1")
 	o.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}

@@ -24,7 +24,8 @@ type Settings struct {
 	Look func() *cluster.View
 	// Spent returns the function that ends a pass whose time is used up; nil never does.
 	Spent func() func(share float64) bool
-	// Coalesce lets all that is due at one moment happen before the next pass, as a work queue does while a pass runs.
+	// Coalesce lets all that is due at one moment happen before the next pass, as a work queue does while a pass runs. After a
+	// write the operator thinks again at once.
 	Coalesce bool
 	// Planned is called when a pass has made its plan. Optional.
 	Planned func()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// quietWakes is after how many wakes in a row without a write a quiet world counts as settled.
+// quietWakes is after how many wakes in a row without a write a quiet world counts as settled, and after how many passes with
+// writes at one moment time goes on.
 const quietWakes = 20
 
 // ErrUnsettled means that a world had not settled after so many passes.
@@ -25,7 +26,7 @@ func (o *Operator) Play(limit int) error {
 
 // PlayWhile runs passes as Play does, as long as more says so. It reports whether nothing is left to do.
 func (o *Operator) PlayWhile(more func() bool) (settled bool, err error) {
-	idle := 0
+	idle, atOnce := 0, 0
 	for more() {
 		out, wake := o.Pass()
 		if v := o.world.Violations(); len(v) > 0 {
@@ -37,6 +38,11 @@ func (o *Operator) PlayWhile(more func() bool) (settled bool, err error) {
 			o.world.Advance(shorter(wake, time.Second))
 		case !out.Idle() || !o.world.Quiet():
 			idle = 0
+			if o.seesItsWrites() && !out.Idle() && atOnce < quietWakes {
+				atOnce++
+				continue
+			}
+			atOnce = 0
 			o.moveOn(wake)
 		case wake > 0 && idle < quietWakes:
 			idle++
@@ -50,6 +56,12 @@ func (o *Operator) PlayWhile(more func() bool) (settled bool, err error) {
 
 // ErrViolation means that a rule of the world was violated.
 var ErrViolation = errors.New("a rule of the world was violated")
+
+// seesItsWrites reports whether the operator thinks again at once after a write, because nothing else happens at the moment.
+func (o *Operator) seesItsWrites() bool {
+	next, is := o.world.Next()
+	return o.settings.Coalesce && (!is || next.After(o.world.Now()))
+}
 
 // moveOn lets the next thing happen, or time go on up to the moment at which the planner wants to think again.
 func (o *Operator) moveOn(wake time.Duration) {

@@ -41,6 +41,28 @@ func TestAWorldIsPlayedUntilNothingIsLeftToDo(t *testing.T) {
 	assert.Equal(t, 1, w.Writes(cluster.OperatorActor))
 }
 
+// The planner sees its own write at once, and does not wait until it wants to be asked again.
+func TestAnOperatorSeesItsOwnWritesAtOnce(t *testing.T) {
+	w := nodes.New(cluster.Options{Calm: true})
+	changed := func(pod *corev1.Pod) bool { return pod != nil && pod.Annotations["turn"] == "3" }
+	planner := operator.PlannerFunc(func(view *operator.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
+		pod := cluster.Get[*corev1.Pod](view.View, gen.Namespace, "web")
+		if changed(pod) {
+			return nil, 0
+		}
+		turn := 0
+		if pod != nil {
+			turn, _ = strconv.Atoi(pod.Annotations["turn"])
+		}
+		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"turn": strconv.Itoa(turn + 1)}}}
+		steps, _ := onePod(change).Plan(view, now, seed)
+		return steps, time.Minute
+	})
+	require.NoError(t, operator.New(w.Cluster(), planner, operator.Settings{Coalesce: true}).Play(50))
+	require.True(t, changed(w.Pods()[0]))
+	assert.Less(t, w.Now().Sub(w.Pods()[0].CreationTimestamp.Time), time.Minute)
+}
+
 func TestAPlannerThatNeverEndsIsStopped(t *testing.T) {
 	turn := 0
 	planner := operator.PlannerFunc(func(view *operator.View, now time.Time, seed uint64) ([]action.Step, time.Duration) {
