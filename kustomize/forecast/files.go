@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -91,6 +92,9 @@ func Files(objects []*unstructured.Unstructured, named workload.Named, now time.
 			return nil, fmt.Errorf("read %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
+	if len(s.Nodes) == 0 && s.isOnEachNode() {
+		s.Unread = append(s.Unread, "the file has no nodes, and "+s.withoutNodes())
+	}
 	return s, nil
 }
 
@@ -114,6 +118,8 @@ func (s *Scene) add(o *unstructured.Unstructured) error {
 		return appendAs(&s.Revisions, o, &appsv1.ControllerRevision{}, owned(o, s.Set))
 	case "PersistentVolumeClaim":
 		return appendAs(&s.Claims, o, &corev1.PersistentVolumeClaim{}, namespaced)
+	case "StorageClass.storage.k8s.io":
+		return appendAs(&s.Classes, o, &storagev1.StorageClass{}, true)
 	case "ResourceQuota":
 		return appendAs(&s.Quotas, o, &corev1.ResourceQuota{}, namespaced)
 	case "PodDisruptionBudget.policy":

@@ -11,7 +11,7 @@ import (
 // Version is the one in which sets are stored, and played.
 const Version = "v1beta1"
 
-// kinds are the kinds that can be played, by the feature that has them.
-func kinds() map[string]rehearse.Kind {
-	return map[string]rehearse.Kind{"cloneset": cloneset.Kind(), "statefulset": statefulset.Kind(), "daemonset": daemonset.Kind()}
+// kinds are the kinds that can be played with feature gates, by the feature that has them.
+func kinds() map[string]func(gates string) (rehearse.Kind, error) {
+	return map[string]func(string) (rehearse.Kind, error){"cloneset": cloneset.Kind, "statefulset": statefulset.Kind, "daemonset": daemonset.Kind}
 }

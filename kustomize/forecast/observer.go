@@ -40,7 +40,7 @@ type observer struct {
 // observe follows the pods of a set from now on.
 func observe(w *nodes.World, scene *Scene, set action.Object) *observer {
 	o := &observer{
-		world: w, scene: scene, began: w.Now(), end: w.Now(), uid: set.GetUID(), minReady: minReadySeconds(set),
+		world: w, scene: scene, began: w.Now(), end: w.Now(), uid: set.GetUID(), minReady: MinReadySeconds(set),
 		available: map[types.UID]bool{}, pods: map[types.UID]bool{},
 		inPlace: map[types.UID]bool{}, deleted: map[types.UID]bool{}, added: map[types.UID]bool{},
 	}
@@ -56,7 +56,7 @@ func observe(w *nodes.World, scene *Scene, set action.Object) *observer {
 // see takes an event in.
 func (o *observer) see(e cluster.Event) {
 	if e.Kind == o.scene.Kind.Name && e.Object.GetUID() == o.uid {
-		o.minReady = minReadySeconds(e.Object)
+		o.minReady = MinReadySeconds(e.Object)
 		if set, err := o.scene.untyped(e.Object); err == nil {
 			o.waits.see(set, e.Time)
 		}

@@ -80,6 +80,10 @@ func Play(ctx context.Context, scene *Scene, edit Edit) (*Report, error) {
 
 // begin makes the world as the scene has it, with the operator of the workload.
 func (p *player) begin() (before action.Object, err error) {
+	kind, err := p.scene.played()
+	if err != nil {
+		return nil, err
+	}
 	objects, err := p.scene.objects()
 	if err != nil {
 		return nil, err
@@ -88,11 +92,15 @@ func (p *player) begin() (before action.Object, err error) {
 	p.spare, p.spreads = budget.New(), spread.New()
 	quotas := newQuotas(p.scene)
 	images := map[string]cluster.Image{}
+	for _, image := range missing(p.scene.Pods) {
+		images[image] = cluster.Image{PullError: true}
+	}
 	for _, image := range p.edit.Crash {
 		images[image] = cluster.Image{CrashLoop: true}
 	}
 	options := cluster.Options{
-		Calm: true, Seed: uint64(p.scene.Now.UnixNano()), Begin: p.scene.Now, Takes: p.times.Of, Schedule: s.schedule, Images: images,
+		Calm: true, Seed: uint64(p.scene.Now.UnixNano()), Begin: p.scene.Now, Takes: p.times.Of, Schedule: s.schedule, Room: s.room,
+		Images: images, JudgesResizes: p.scene.judgesResizes(),
 		Admission: func(w *cluster.World, e cluster.Event) error {
 			if err := quotas.admit(w, e); err != nil {
 				return err
@@ -116,9 +124,9 @@ func (p *player) begin() (before action.Object, err error) {
 			p.last = e.Time
 		}
 	})
-	kind := kinds()[p.scene.Kind.Feature]
 	p.run = operator.New(p.world.Cluster(), kind.Planner(p.world.Cluster(), p.key), operator.Settings{Coalesce: true})
 	answerHooks(p.world, p.scene)
+	expandClaims(p.world)
 	return p.set(), nil
 }
 
@@ -218,7 +226,7 @@ func (p *player) stay() []string {
 }
 
 // pause is the longest time for which the spec has the operator do nothing.
-func (p *player) pause() time.Duration { return time.Duration(minReadySeconds(p.set())) * time.Second }
+func (p *player) pause() time.Duration { return time.Duration(MinReadySeconds(p.set())) * time.Second }
 
 // show shows the workload after a change of it or of its pods.
 func (p *player) show(e cluster.Event) {
@@ -251,7 +259,11 @@ func (p *player) forecast(before action.Object) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.Answers = kinds()[p.scene.Kind.Feature].Warnings(before, edited)
+		kind, err := p.scene.played()
+		if err != nil {
+			return nil, err
+		}
+		f.Answers = kind.Warnings(before, edited)
 	}
 	p.seen.report(f)
 	for _, s := range p.spare.States() {

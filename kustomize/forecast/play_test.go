@@ -112,6 +112,68 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 				assert.InDelta(t, 5*22, f.Seconds, 10)
 			},
 		},
+		"resources, by an operator that resizes no pods": {
+			edit: func(s *v1beta1.CloneSet) {
+				s.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": *quantity("500m")}
+			},
+			scene: func(s *forecast.Scene) { s.Gates = "InPlaceWorkloadVerticalScaling=false" },
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []int{0, 10}, []int{f.InPlace, f.Recreated}, f.Message)
+				assert.Contains(t, fmt.Sprint(f.Answers), "recreated")
+			},
+		},
+		"more cpu than any node has": {
+			edit:  requesting("50"),
+			scene: onSmallNodes,
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []any{progress.Failed, 0, 10}, []any{f.Phase, f.InPlace, f.LowestAvailable}, f.Message)
+				assert.Contains(t, f.Message, "NodeTooSmall")
+			},
+		},
+		"more cpu than any node has, before Kubernetes 1.36": {
+			edit: requesting("50"),
+			scene: func(s *forecast.Scene) {
+				onSmallNodes(s)
+				s.Minor = 35
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []any{progress.Failed, 10}, []any{f.Phase, f.LowestAvailable}, f.Message)
+				assert.Contains(t, f.Message, "ResizeInfeasible")
+			},
+		},
+		"more cpu than nodes have left": {
+			edit:  requesting("2500m"),
+			scene: onSmallNodes,
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []any{progress.Failed, 10}, []any{f.Phase, f.LowestAvailable}, f.Message)
+				assert.Contains(t, f.Message, "ResizeDeferred")
+			},
+		},
+		"cpu that a node has": {
+			edit:  requesting("500m"),
+			scene: onSmallNodes,
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []any{progress.Complete, 10, 10}, []any{f.Phase, f.InPlace, f.LowestAvailable}, f.Message)
+			},
+		},
+		"a new pod with an image that another pod cannot pull": {
+			edit: func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(11)) },
+			scene: func(s *forecast.Scene) {
+				status := &s.Pods[0].Status.ContainerStatuses[0]
+				status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+				status.Ready = false
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, progress.Failed, f.Phase)
+				assert.Contains(t, f.Message, "ErrImagePull (web-")
+			},
+		},
 		"a lost node": {
 			with: forecast.Edit{LoseNodes: []string{"node-1"}},
 			check: func(t *testing.T, f *forecast.Report) {
@@ -146,7 +208,28 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 			require.NoError(t, err)
 			t.Log(f.Seconds, f.Phase, f.Message, f.Waits, f.Answers)
 			c.check(t, f)
+			again, err := forecast.Play(t.Context(), scene, c.with)
+			require.NoError(t, err)
+			assert.Equal(t, f, again, "a scene can be played more than once")
 		})
+	}
+}
+
+// requesting returns the edit that changes the cpu of a pod.
+func requesting(cpu string) func(*v1beta1.CloneSet) {
+	return func(s *v1beta1.CloneSet) {
+		s.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": *quantity(cpu)}
+	}
+}
+
+// onSmallNodes leaves each node one core beside its pods, which have one each.
+func onSmallNodes(s *forecast.Scene) {
+	pods := map[string]int64{}
+	for _, pod := range s.Pods {
+		pods[pod.Spec.NodeName]++
+	}
+	for _, n := range s.Nodes {
+		n.Status.Allocatable = corev1.ResourceList{"cpu": *resource.NewQuantity(pods[n.Name]+1, resource.DecimalSI), "pods": *quantity("20")}
 	}
 }
 

@@ -3,6 +3,7 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,13 +39,15 @@ func Read(ctx context.Context, client *workload.Client, named workload.Named, ma
 		return nil, err
 	}
 	r.manager(ctx)
+	r.server()
 	for _, part := range []struct {
 		name string
 		read func(context.Context) error
 		then string
 	}{
-		{"nodes", r.nodes, "each pod is taken to find a node"},
+		{"nodes", r.nodes, r.scene.withoutNodes()},
 		{"claims", r.claims, "pods are taken to have none"},
+		{"storage classes", r.classes, "no claim is taken to grow"},
 		{"resource quotas", r.quotas, "the namespace is taken to have none"},
 		{"PodDisruptionBudgets", r.budgets, "the namespace is taken to have none"},
 		{"PodUnavailableBudgets", r.unavailable, "the namespace is taken to have none"},
@@ -113,10 +116,28 @@ func (r *reader) manager(ctx context.Context) {
 	for _, container := range deployment.Spec.Template.Spec.Containers {
 		for _, arg := range container.Args {
 			if gates, has := strings.CutPrefix(arg, "--feature-gates="); has {
-				r.scene.Unread = append(r.scene.Unread, fmt.Sprintf("%s has feature gates %s; the default ones are played", name, gates))
+				r.gates(name, gates)
 			}
 		}
 	}
+}
+
+// server reads the version of the API server.
+func (r *reader) server() {
+	version, err := r.client.Core.Discovery().ServerVersion()
+	if err != nil {
+		return
+	}
+	r.scene.Minor, _ = strconv.Atoi(strings.TrimSuffix(version.Minor, "+"))
+}
+
+// gates takes the feature gates of the operator over, if this version knows them.
+func (r *reader) gates(operator, gates string) {
+	if _, err := kinds()[r.scene.Kind.Feature](gates); err != nil {
+		r.scene.Unread = append(r.scene.Unread, fmt.Sprintf("%s has feature gates %s, and the default ones are played: %s", operator, gates, err))
+		return
+	}
+	r.scene.Gates = gates
 }
 
 func (r *reader) nodes(ctx context.Context) error {
@@ -171,6 +192,21 @@ func (r *reader) claims(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		r.scene.Claims = append(r.scene.Claims, &list.Items[i])
+	}
+	return nil
+}
+
+// classes reads the storage classes, if the operator may have a feature gate with which claims grow.
+func (r *reader) classes(ctx context.Context) error {
+	if r.scene.Kind.Name != "StatefulSet" || r.scene.Gates == "" {
+		return nil
+	}
+	list, err := r.client.Core.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		r.scene.Classes = append(r.scene.Classes, &list.Items[i])
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ func copySpec(from, to action.Object) {
 	to.SetAnnotations(from.GetAnnotations())
 }
 
-// minReadySeconds is how long a pod of the set must be ready until it counts as available.
-func minReadySeconds(set action.Object) int32 {
+// MinReadySeconds is how long a pod of a set must be ready until it is available.
+func MinReadySeconds(set action.Object) int32 {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
 	if err != nil {
 		return 0

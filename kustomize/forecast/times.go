@@ -63,6 +63,28 @@ func startOf(pod *corev1.Pod) (began time.Time, restarted bool) {
 	return began, restarted
 }
 
+// missing returns the images that no node can pull, as pods show that wait for one.
+func missing(pods []*corev1.Pod) []string {
+	var all []string
+	for _, pod := range pods {
+		failing := map[string]bool{}
+		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			failing[s.Name] = s.State.Waiting != nil && slices.Contains(pullErrors(), s.State.Waiting.Reason)
+		}
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if failing[c.Name] {
+				all = append(all, c.Image)
+			}
+		}
+	}
+	return all
+}
+
+// pullErrors are the reasons for which a container waits whose image cannot be pulled.
+func pullErrors() []string {
+	return []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
+}
+
 func mean(all []time.Duration) time.Duration {
 	if len(all) == 0 {
 		return assumed

@@ -78,6 +78,9 @@ type Screen struct {
 	last  string
 }
 
+// IsTerminal reports whether the screen draws in place.
+func (s *Screen) IsTerminal() bool { return s.width != nil }
+
 // NewScreen returns a screen that writes to out.
 func NewScreen(out io.Writer) *Screen {
 	s := &Screen{out: out}

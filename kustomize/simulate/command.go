@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -16,7 +15,6 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/forecast"
-	"github.com/flotilla-project/flotilla/kustomize/rollout"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
 
@@ -87,10 +85,11 @@ func (c *command) run(ctx context.Context, args []string) error {
 		times.Starting, times.Learnt = c.start, 0
 		played.Times = &times
 	}
-	if c.watch {
-		played.Shown = c.draw()
-	}
 	f, err := forecast.Play(ctx, scene, played)
+	if err == nil && c.watch {
+		played.Shown = c.draw(ctx, f.Seconds)
+		f, err = forecast.Play(ctx, scene, played)
+	}
 	if err != nil {
 		return err
 	}
@@ -212,12 +211,6 @@ func exist(scene *forecast.Scene, nodes, pods []string) error {
 		}
 	}
 	return nil
-}
-
-// draw returns a function that draws each state of the rollout.
-func (c *command) draw() func(*workload.Set, []*corev1.Pod, time.Time) {
-	screen := rollout.NewScreen(c.streams.ErrOut)
-	return func(set *workload.Set, pods []*corev1.Pod, _ time.Time) { screen.Show(set, pods) }
 }
 
 // tell prints the forecast and returns the answer of the command.

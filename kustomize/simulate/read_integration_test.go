@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
@@ -108,4 +110,22 @@ func TestACreationIsPlayed(t *testing.T) {
 	_, output, code = simulated(t, clitest.Administrator, "clone/other")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, `clonesets.apps.kruise.io "other" not found`)
+}
+
+// An operator is played with its feature gates. This version does not know those of another one, and the defaults are played.
+func TestFeatureGatesOfTheOperatorAreRead(t *testing.T) {
+	served(t)
+	managers := clitest.Objects(t).Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("flotilla-system")
+	for gates, assumed := range map[string]string{
+		"InPlaceWorkloadVerticalScaling=false": "",
+		"OfAnotherVersion=true":                "cloneset-manager has feature gates OfAnotherVersion=true, and the default ones are played: ",
+	} {
+		patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/template/spec/containers/0/args","value":["--feature-gates=%s"]}]`, gates)
+		_, err := managers.Patch(t.Context(), "cloneset-manager", types.JSONPatchType, patch, metav1.PatchOptions{})
+		require.NoError(t, err)
+		f, output, code := simulated(t, clitest.Administrator, "clone/web", "--set-image", "main=app:v2")
+		require.Equal(t, cli.Done, code, output)
+		assert.Contains(t, strings.Join(f.Assumed, "\n"), assumed)
+		assert.Equal(t, assumed == "", len(f.Assumed) == 0, f.Assumed)
+	}
 }

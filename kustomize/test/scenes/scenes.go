@@ -7,18 +7,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/simulation/rehearse"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
-	"github.com/flotilla-project/flotilla/cloneset/whatif"
+	cloneset "github.com/flotilla-project/flotilla/cloneset/whatif"
+	daemonset "github.com/flotilla-project/flotilla/daemonset/whatif"
+	statefulset "github.com/flotilla-project/flotilla/statefulset/whatif"
 
 	"github.com/flotilla-project/flotilla/kustomize/forecast"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
@@ -56,7 +59,7 @@ func Object(t testing.TB, text string) *unstructured.Unstructured {
 	return o
 }
 
-// Settled returns the scene around a CloneSet that runs on three nodes.
+// Settled returns the scene around a workload that runs on three nodes.
 func Settled(t testing.TB, text string) *forecast.Scene {
 	t.Helper()
 	set := typed(t, text)
@@ -83,44 +86,51 @@ func Underway(t testing.TB, text string, edit func(*v1beta1.CloneSet), after, st
 	return sceneOf(t, w, set, w.Now())
 }
 
-func typed(t testing.TB, text string) *v1beta1.CloneSet {
+// kinds are the kinds of workloads, by their names.
+func kinds(t testing.TB, name string) rehearse.Kind {
 	t.Helper()
-	set := &v1beta1.CloneSet{}
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(Object(t, text).Object, set))
+	kind, err := map[string]func(string) (rehearse.Kind, error){
+		"CloneSet": cloneset.Kind, "StatefulSet": statefulset.Kind, "DaemonSet": daemonset.Kind,
+	}[name]("")
+	require.NoError(t, err)
+	return kind
+}
+
+// typed returns the workload of a manifest.
+func typed(t testing.TB, text string) action.Object {
+	t.Helper()
+	o := Object(t, text)
+	set := kinds(t, o.GetKind()).New()
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, set))
 	return set
 }
 
-// play returns the world of a set on three nodes, and the operator that runs there.
-func play(t testing.TB, set *v1beta1.CloneSet, options cluster.Options) (*nodes.World, *operator.Operator) {
+// play returns the world of a workload on three nodes, and the operator that runs there.
+func play(t testing.TB, set action.Object, options cluster.Options) (*nodes.World, *operator.Operator) {
 	t.Helper()
 	w := nodes.New(options, set)
 	w.AddNodes(3)
-	return w, operator.New(w.Cluster(), whatif.Planner(w.Cluster(), keyOf(set)), operator.Settings{Coalesce: true})
-}
-
-func keyOf(set *v1beta1.CloneSet) types.NamespacedName {
-	return types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+	planner := kinds(t, set.GetObjectKind().GroupVersionKind().Kind).Planner(w.Cluster(), cluster.KeyOf(set))
+	return w, operator.New(w.Cluster(), planner, operator.Settings{Coalesce: true})
 }
 
 // sceneOf returns a world as commands read a cluster.
-func sceneOf(t testing.TB, w *nodes.World, set *v1beta1.CloneSet, now time.Time) *forecast.Scene {
+func sceneOf(t testing.TB, w *nodes.World, set action.Object, now time.Time) *forecast.Scene {
 	t.Helper()
-	kind, err := workload.KindNamed("CloneSet")
+	kind, err := workload.KindNamed(set.GetObjectKind().GroupVersionKind().Kind)
 	require.NoError(t, err)
-	s := &forecast.Scene{Kind: kind, Now: now, Set: Untyped(t, cluster.Get[*v1beta1.CloneSet](w.View(nil), set.Namespace, set.Name))}
+	s := &forecast.Scene{Kind: kind, Now: now, Set: Untyped(t, w.View(nil).Object(kind.Name, cluster.KeyOf(set)))}
 	s.Pods = w.Pods()
 	s.Nodes = w.Nodes()
+	s.Claims = cluster.List[*corev1.PersistentVolumeClaim](w.View(nil))
 	s.Revisions = cluster.List[*appsv1.ControllerRevision](w.View(nil))
 	return s
 }
 
-// Untyped returns a CloneSet as clients read it.
+// Untyped returns a workload as clients read it.
 func Untyped(t testing.TB, o action.Object) *unstructured.Unstructured {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	require.NoError(t, err)
-	u := &unstructured.Unstructured{Object: fields}
-	u.SetAPIVersion("apps.kruise.io/v1beta1")
-	u.SetKind("CloneSet")
-	return u
+	return &unstructured.Unstructured{Object: fields}
 }
