@@ -1,118 +1,120 @@
-package simulate
+package forecasts
 
 import (
-	"context"
-	"sync"
+	"maps"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+
+	"github.com/flotilla-project/flotilla/kustomize/forecast"
+
+	"github.com/flotilla-project/flotilla/test/story"
 )
 
-// record is what happened to the pods of a namespace.
+// record has the changes of the pods of a workload.
 type record struct {
 	InPlace, Recreated, Added, Removed int
-	Lowest, Most                       int
+	// Lowest is the fewest available pods, and Most the most pods at once, without terminating ones.
+	Lowest, Most int
 	// Order has the pods in the order in which their update in place or their deletion began.
 	Order []string
-	took  time.Duration
 }
 
-// recorder watches the pods of a namespace.
+// recorder watches the pods of a workload.
 type recorder struct {
-	stop  func()
-	ended sync.WaitGroup
+	stop     func()
+	owner    types.UID
+	minReady int32
 
-	pods           map[types.UID]*corev1.Pod
-	deleted, added map[types.UID]bool
-	inPlace        map[types.UID]bool
-	record         record
-	began          time.Time
+	pods                    story.Pods
+	inPlace, deleted, added map[types.UID]bool
+	record                  record
+	began, changed          time.Time
 }
 
-// newRecorder records from now on.
-func newRecorder(t *testing.T, namespace string) *recorder {
+// newRecorder records the pods of a workload from now on.
+func newRecorder(t *testing.T, w story.World, set client.Object) *recorder {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	list := &corev1.PodList{}
-	require.NoError(t, world.Client.List(ctx, list, client.InNamespace(namespace)))
 	r := &recorder{
-		pods: map[types.UID]*corev1.Pod{}, deleted: map[types.UID]bool{}, added: map[types.UID]bool{}, inPlace: map[types.UID]bool{}, began: time.Now(),
+		owner: set.GetUID(), minReady: forecast.MinReadySeconds(set), pods: story.Pods{},
+		inPlace: map[types.UID]bool{}, deleted: map[types.UID]bool{}, added: map[types.UID]bool{}, began: time.Now(),
 	}
-	for i := range list.Items {
-		r.pods[list.Items[i].UID] = &list.Items[i]
+	list := w.Pods(t, set.GetNamespace())
+	for i := range list {
+		r.pods[list[i].UID] = &list[i]
 	}
-	r.record.Lowest, r.record.Most = r.available(), r.active()
-	from := &client.ListOptions{Namespace: namespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}}
-	watcher, err := world.Client.Watch(ctx, &corev1.PodList{}, from)
-	require.NoError(t, err)
-	r.stop = func() { watcher.Stop(); cancel() }
-	r.ended.Go(func() {
-		for event := range watcher.ResultChan() {
-			if pod, ok := event.Object.(*corev1.Pod); ok {
-				r.see(event.Type, pod)
-			}
-		}
-	})
+	r.changed = r.began
+	r.record.Lowest, r.record.Most = r.count(r.pods)
+	r.stop = w.Always(t, set.GetNamespace(), r.see)
 	return r
 }
 
-// end returns the record.
-func (r *recorder) end() record {
+// end returns the record, and the time until the last change.
+func (r *recorder) end() (record, time.Duration) {
 	r.stop()
-	r.ended.Wait()
 	n := &r.record
-	n.InPlace = len(r.inPlace)
-	n.Recreated = min(len(r.deleted), len(r.added))
+	n.InPlace, n.Recreated = len(r.inPlace), min(len(r.deleted), len(r.added))
 	n.Added, n.Removed = len(r.added)-n.Recreated, len(r.deleted)-n.Recreated
-	return *n
+	return *n, r.changed.Sub(r.began)
 }
 
-func (r *recorder) see(event watch.EventType, pod *corev1.Pod) {
-	old := r.pods[pod.UID]
-	switch {
-	case old == nil && event != watch.Deleted:
-		r.added[pod.UID] = true
-	case old == nil:
-	case (pod.DeletionTimestamp != nil || event == watch.Deleted) && !r.deleted[pod.UID]:
-		r.deleted[pod.UID] = true
-		r.record.Order = append(r.record.Order, pod.Name)
-	case pod.Labels[contract.RevisionLabel] != old.Labels[contract.RevisionLabel] && !r.inPlace[pod.UID]:
-		r.inPlace[pod.UID] = true
-		r.record.Order = append(r.record.Order, pod.Name)
+// see takes the pods in as they are after a change of one of them.
+func (r *recorder) see(pods story.Pods) error {
+	for uid, pod := range pods {
+		old, is := r.pods[uid]
+		switch {
+		case old == pod || !r.owns(pod):
+			continue
+		case !is:
+			r.added[uid] = true
+		case pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil:
+			r.begins(r.deleted, pod)
+		case pod.Labels[contract.RevisionLabel] != old.Labels[contract.RevisionLabel]:
+			r.begins(r.inPlace, pod)
+		}
+		r.changed = time.Now()
 	}
-	r.pods[pod.UID] = pod
-	if event == watch.Deleted {
-		delete(r.pods, pod.UID)
-	}
-	r.record.Lowest, r.record.Most = min(r.record.Lowest, r.available()), max(r.record.Most, r.active())
-	r.record.took = time.Since(r.began)
-}
-
-func (r *recorder) active() int {
-	n := 0
-	for _, pod := range r.pods {
-		if podstate.Of(pod, time.Now(), 0).Active {
-			n++
+	for uid, pod := range r.pods {
+		if _, is := pods[uid]; !is && pod.DeletionTimestamp == nil && r.owns(pod) {
+			r.begins(r.deleted, pod)
+			r.changed = time.Now()
 		}
 	}
-	return n
+	r.pods = maps.Clone(pods)
+	available, active := r.count(pods)
+	r.record.Lowest, r.record.Most = min(r.record.Lowest, available), max(r.record.Most, active)
+	return nil
 }
 
-func (r *recorder) available() int {
-	n := 0
-	for _, pod := range r.pods {
-		if s := podstate.Of(pod, time.Now(), 0); s.Active && s.Available {
-			n++
+// begins notes the update in place or the deletion of a pod, once.
+func (r *recorder) begins(all map[types.UID]bool, pod *corev1.Pod) {
+	if !all[pod.UID] {
+		all[pod.UID] = true
+		r.record.Order = append(r.record.Order, pod.Name)
+	}
+}
+
+func (r *recorder) owns(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.UID == r.owner
+}
+
+func (r *recorder) count(pods story.Pods) (available, active int) {
+	now := time.Now()
+	for _, pod := range pods {
+		if s := podstate.Of(pod, now, r.minReady); s.Active && r.owns(pod) {
+			active++
+			if s.Available {
+				available++
+			}
 		}
 	}
-	return n
+	return available, active
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -52,9 +53,9 @@ func ofVersion(t *testing.T, namespace, version string) (n int) {
 	return n
 }
 
-func setImage(t *testing.T, set *clonesets.CloneSet, version string) {
-	t.Helper()
-	story.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = app + version })
+// runs returns the edit that gives the pods of a set a version.
+func runs(version string) func(*clonesets.CloneSet) {
+	return func(set *clonesets.CloneSet) { set.Spec.Template.Spec.Containers[0].Image = app + version }
 }
 
 // A set that would break all its pods at once breaks as many as the budget has, and is repaired by another edit.
@@ -69,14 +70,16 @@ func TestABrokenRolloutEndsAtTheBudget(t *testing.T) {
 			b := atMost(set.Namespace, 1)
 			givenBudget(t, b, 2)
 			end := world.Always(t, set.Namespace, story.AtLeastReady(1))
-			setImage(t, set, broken)
+			rollout := forecasts.Edit(t, world, set, runs(broken), "--crash", app+broken)
 			story.Eventually(t, "the broken pod", func(context.Context) error {
 				return story.Want(ofVersion(t, set.Namespace, broken) == 1, "there is none")
 			})
 			counts(t, b, 2, 1, 1, 0)
 			assert.Equal(t, 1, ofVersion(t, set.Namespace, "v1"))
-			setImage(t, set, "v2")
+			rollout.ComesTrue(t)
+			rollout = forecasts.Edit(t, world, set, runs("v2"))
 			settles(t, set, "v2", 2)
+			rollout.ComesTrue(t)
 			counts(t, b, 2, 1, 2, 1)
 			end()
 		})
@@ -100,7 +103,7 @@ func TestTwoBrokenRolloutsShareTheBudget(t *testing.T) {
 	givenBudget(t, b, 6)
 	end := world.Always(t, namespace, story.AtLeastReady(4))
 	for _, set := range sets {
-		setImage(t, set, broken)
+		story.Edit(t, world, set, runs(broken))
 	}
 	story.Eventually(t, "two broken pods", func(context.Context) error {
 		return story.Want(ofVersion(t, namespace, broken) == 2, "there are %d", ofVersion(t, namespace, broken))
@@ -108,7 +111,7 @@ func TestTwoBrokenRolloutsShareTheBudget(t *testing.T) {
 	counts(t, b, 6, 4, 4, 0)
 	assert.Equal(t, 4, ofVersion(t, namespace, "v1"))
 	for _, set := range sets {
-		setImage(t, set, "v2")
+		story.Edit(t, world, set, runs("v2"))
 	}
 	for _, set := range sets {
 		settles(t, set, "v2", 6)

@@ -19,6 +19,7 @@ import (
 	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -58,12 +59,13 @@ func rollout[T client.Object](t *testing.T, set T, kind string, pods int32, spec
 	before := story.Identities(world.Pods(t, set.GetNamespace()))
 
 	end := world.Always(t, set.GetNamespace(), story.AtLeastReady(int(pods)-1))
-	story.Edit(t, world, set, func(set T) { spec(set).Containers[0].Image = app + "v2" })
+	held := forecasts.Edit(t, world, set, func(set T) { spec(set).Containers[0].Image = app + "v2" })
 	story.Reaches(t, world, set, "the budget's refusal", func(set T) error {
 		c := story.Condition(set, "Ready")
 		told := c.Reason == "BlockedByBudget" && strings.Contains(c.Message, "PodUnavailableBudget "+b.Namespace+"/web refuses")
 		return story.Want(told, "condition is %+v", c)
 	})
+	held.ComesTrue(t)
 	story.Edit(t, world, b, func(b *v1beta1.PodUnavailableBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(1)) })
 	settles(t, set, "v2", pods)
 	end()

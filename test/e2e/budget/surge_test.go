@@ -9,6 +9,7 @@ import (
 
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -37,8 +38,9 @@ func TestASurgePodSatisfiesABudgetThatLetsNoPodGo(t *testing.T) {
 				}
 				return story.AtLeastReady(replicas)(pods)
 			})
-			setImage(t, set, "v2")
+			rollout := forecasts.Edit(t, world, set, runs("v2"))
 			settles(t, set, "v2", replicas)
+			rollout.ComesTrue(t)
 			end()
 			assert.EqualValues(t, replicas, set.Status.UpdatedReadyReplicas)
 		})

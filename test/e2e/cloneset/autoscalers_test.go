@@ -48,8 +48,7 @@ func TestAVerticalAutoscalerIsLivedWith(t *testing.T) {
 	})
 	settles(t, set)
 
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	story.Reaches(t, world, &resized, "image and limit", func(o *corev1.Pod) error {
 		c := o.Spec.Containers[0]
 		return story.Want(c.Image == app+"v2" && c.Resources.Limits.Cpu().String() == "300m", "it is %+v", c)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -60,6 +61,14 @@ func givenSet(t *testing.T, set *v1beta1.CloneSet) {
 func edit(t *testing.T, set *v1beta1.CloneSet, change func(*v1beta1.CloneSet)) {
 	t.Helper()
 	story.Edit(t, world, set, change)
+}
+
+// rolls changes the set at rest, and waits until it settles again, as its forecast says.
+func rolls(t *testing.T, set *v1beta1.CloneSet, change func(*v1beta1.CloneSet)) {
+	t.Helper()
+	rollout := forecasts.Edit(t, world, set, change)
+	settles(t, set)
+	rollout.ComesTrue(t)
 }
 
 func image(version string) func(*v1beta1.CloneSet) {

@@ -46,8 +46,7 @@ func TestGracePeriodComesBeforeTheChange(t *testing.T) {
 		}
 		return nil
 	})
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 	assert.Positive(t, inGrace)
 	assert.Positive(t, outOfService)
@@ -79,8 +78,7 @@ func TestNobodySeesAPodReadyInItsGracePeriod(t *testing.T) {
 		}
 		return nil
 	})
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 	assert.Len(t, left, 1)
 }

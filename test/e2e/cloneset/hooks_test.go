@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -45,14 +46,14 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 			story.WaitsFor(t, world, set, "PreDeleteHook", doomed.Name)
 			require.NoError(t, isReady(doomed), "the pod serves as long as it is held")
 
-			edit(t, set, replicas(2))
-			settles(t, set)
+			rolls(t, set, replicas(2))
 			assert.Equal(t, before, story.Identities(podsOf(t, set)), "a pod that is needed again is taken back")
 
-			edit(t, set, replicas(1))
+			rollout := forecasts.Edit(t, world, set, replicas(1))
 			doomed = world.PodIn(t, set.Namespace, contract.LifecyclePreparingDelete)
 			story.Edit(t, world, doomed, h.Release)
 			settles(t, set)
+			rollout.ComesTrue(t)
 			left := story.Identities(story.Active(podsOf(t, set)))
 			assert.Len(t, left, 1)
 			assert.NotContains(t, left, story.Identities([]corev1.Pod{*doomed})[0])
@@ -72,7 +73,7 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 			givenSet(t, set)
 			before := podsOf(t, set)
 
-			edit(t, set, image("v2"))
+			rollout := forecasts.Edit(t, world, set, image("v2"))
 			held := world.PodIn(t, set.Namespace, contract.LifecyclePreparingUpdate)
 			story.WaitsFor(t, world, set, "InPlaceUpdateHook", held.Name)
 			assert.Equal(t, app+"v1", held.Spec.Containers[0].Image, "nothing changes while the pod is held")
@@ -89,6 +90,7 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 
 			story.Edit(t, world, updated, h.Take)
 			settles(t, set)
+			rollout.ComesTrue(t)
 			assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 		})
 	}
@@ -116,7 +118,7 @@ func TestNobodySeesAPodReadyThatAHookTakesOutOfService(t *testing.T) {
 			})
 			givenSet(t, set)
 			end := staysOutOfService(t, set)
-			edit(t, set, c.edit)
+			rollout := forecasts.Edit(t, world, set, c.edit)
 			held := world.PodIn(t, set.Namespace, c.state)
 			story.Reaches(t, world, held, "out of service", func(o *corev1.Pod) error {
 				gate := story.PodCondition(o, contract.KruisePodReady)
@@ -130,6 +132,7 @@ func TestNobodySeesAPodReadyThatAHookTakesOutOfService(t *testing.T) {
 			}
 			settles(t, set)
 			end()
+			rollout.ComesTrue(t)
 		})
 	}
 }
@@ -182,8 +185,7 @@ func TestRollbackBeforeTheHookLetsGo(t *testing.T) {
 	container := podsOf(t, set)[0].Status.ContainerStatuses[0].ContainerID
 	edit(t, set, image("v2"))
 	world.PodIn(t, set.Namespace, contract.LifecyclePreparingUpdate)
-	edit(t, set, image("v1"))
-	settles(t, set)
+	rolls(t, set, image("v1"))
 	assert.Equal(t, container, podsOf(t, set)[0].Status.ContainerStatuses[0].ContainerID)
 }
 
@@ -204,8 +206,7 @@ func TestPreNormalHoldsNewPods(t *testing.T) {
 			story.Edit(t, world, created, h.Take)
 			settles(t, set)
 			story.Edit(t, world, created, h.Release)
-			edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.MinReadySeconds = 1 }) // a pass that must not change the pod
-			settles(t, set)
+			rolls(t, set, func(s *v1beta1.CloneSet) { s.Spec.MinReadySeconds = 1 }) // a pass that must not change the pod
 			assert.Equal(t, contract.LifecycleNormal, podsOf(t, set)[0].Labels[contract.LifecycleStateLabel])
 		})
 	}

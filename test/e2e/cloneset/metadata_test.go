@@ -8,6 +8,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -18,11 +19,10 @@ func TestMetadataChangesWithoutARestart(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		s.Spec.Template.Labels["version"] = "b"
 		s.Spec.Template.Annotations = map[string]string{"example.io/note": "new"}
 	})
-	settles(t, set)
 	end()
 	after := podsOf(t, set)
 	assert.Equal(t, story.Identities(before), story.Identities(after))
@@ -40,16 +40,14 @@ func TestTwoTagsOfOneImageDoNotHang(t *testing.T) {
 	set := newSet(world.Namespace(t), 1)
 	givenSet(t, set)
 	before := podsOf(t, set)
-	edit(t, set, image("v1-alias"))
-	settles(t, set)
+	rolls(t, set, image("v1-alias"))
 	after := podsOf(t, set)
 	assert.Equal(t, story.Identities(before), story.Identities(after))
 	assert.Equal(t, []string{app + "v1-alias"}, story.Images(after))
 	for i := range after {
 		assert.Equal(t, before[i].Status.ContainerStatuses[0].ImageID, after[i].Status.ContainerStatuses[0].ImageID)
 	}
-	edit(t, set, image("v1"))
-	settles(t, set)
+	rolls(t, set, image("v1"))
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }
 
@@ -66,12 +64,12 @@ func TestEnvironmentFromMetadataNeedsTheNodeAgent(t *testing.T) {
 	})
 	givenSet(t, set)
 	before := podsOf(t, set)[0]
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
+	rollout := forecasts.Edit(t, world, set, func(s *v1beta1.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
 	story.WaitsFor(t, world, set, "NodeAgentMissing", before.Name)
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rollout.ComesTrue(t)
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.InPlaceIfPossible
 	})
-	settles(t, set)
 	after := story.Active(podsOf(t, set))[0]
 	assert.NotEqual(t, before.UID, after.UID)
 	assert.Equal(t, "b", after.Annotations["config"])

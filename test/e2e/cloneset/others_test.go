@@ -62,10 +62,9 @@ func TestHistoryIsCut(t *testing.T) {
 	set := newSet(world.Namespace(t), 1, func(s *v1beta1.CloneSet) { s.Spec.RevisionHistoryLimit = new(int32(1)) })
 	givenSet(t, set)
 	for i := range 3 {
-		edit(t, set, func(s *v1beta1.CloneSet) {
+		rolls(t, set, func(s *v1beta1.CloneSet) {
 			s.Spec.Template.Annotations = map[string]string{"example.io/edit": fmt.Sprint(i)}
 		})
-		settles(t, set)
 	}
 	story.Eventually(t, "the cut", func(ctx context.Context) error {
 		list := &appsv1.ControllerRevisionList{}
@@ -86,8 +85,7 @@ func TestScaleInKeepsPodsSpread(t *testing.T) {
 		}}
 	})
 	givenSet(t, set)
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = &nodes })
-	settles(t, set)
+	rolls(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = &nodes })
 	on := map[string]bool{}
 	for _, o := range story.Active(podsOf(t, set)) {
 		on[o.Spec.NodeName] = true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -48,7 +49,7 @@ func TestAResizeThatIsPutOffHoldsBackNoImage(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(1))
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rollout := forecasts.Edit(t, world, set, func(s *v1beta1.CloneSet) {
 		images("v2")(s)
 		requests(mostOf(node))(s)
 	})
@@ -56,6 +57,7 @@ func TestAResizeThatIsPutOffHoldsBackNoImage(t *testing.T) {
 		c, s := story.Condition(set, "Ready"), set.Status
 		return story.Want(c.Reason == "ResizeDeferred" && s.UpdatedReplicas == 2 && s.UpdatedReadyReplicas == 2, "condition is %+v, status is %+v", c, s)
 	})
+	rollout.ComesTrue(t)
 	waiting := 0
 	for _, o := range podsOf(t, set) {
 		for _, c := range o.Spec.Containers {
@@ -69,8 +71,7 @@ func TestAResizeThatIsPutOffHoldsBackNoImage(t *testing.T) {
 		}
 	}
 	assert.Positive(t, waiting)
-	edit(t, set, requests("30m"))
-	settles(t, set)
+	rolls(t, set, requests("30m"))
 	end()
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }

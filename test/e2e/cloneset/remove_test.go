@@ -24,7 +24,6 @@ func TestPodsOutliveTheOperator(t *testing.T) {
 	require.NoError(t, err, out)
 
 	require.NoError(t, install.Feature(t.Context(), world.Cluster, "cloneset", t.Output()))
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 }

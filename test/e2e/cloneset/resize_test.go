@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -63,8 +64,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 	ids, _, _, _ := running(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
 	for _, want := range []struct{ cpu, memory string }{{"400m", "128Mi"}, {"100m", "128Mi"}} {
-		edit(t, set, limits(want.cpu, want.memory))
-		settles(t, set)
+		rolls(t, set, limits(want.cpu, want.memory))
 		now, cpu, memory, restarts := running(t, set)
 		assert.Equal(t, ids, now)
 		assert.Equal(t, want.cpu, cpu)
@@ -81,13 +81,11 @@ func TestMemoryChangesWithARestartWhereAskedFor(t *testing.T) {
 	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"), restartForMemory)
 	givenSet(t, set)
 	before := story.Identities(podsOf(t, set))
-	edit(t, set, limits("300m", "64Mi"))
-	settles(t, set)
+	rolls(t, set, limits("300m", "64Mi"))
 	_, cpu, _, restarts := running(t, set)
 	assert.Equal(t, "300m", cpu)
 	assert.Zero(t, restarts)
-	edit(t, set, limits("300m", "128Mi"))
-	settles(t, set)
+	rolls(t, set, limits("300m", "128Mi"))
 	_, _, memory, restarts := running(t, set)
 	assert.Equal(t, "128Mi", memory)
 	assert.EqualValues(t, 1, restarts)
@@ -107,7 +105,7 @@ func TestARefusedResizeIsFixedForward(t *testing.T) {
 		reason, version, inService = "NodeTooSmall", "v1", 2
 	}
 	end := world.Always(t, set.Namespace, story.AtLeastReady(inService))
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rollout := forecasts.Edit(t, world, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
 		requests("100k")(s)
 	})
@@ -117,9 +115,9 @@ func TestARefusedResizeIsFixedForward(t *testing.T) {
 		return story.Want(set.Status.ReadyReplicas == 2 && slices.Equal(images, []string{app + version, app + version}), "images are %v", images)
 	})
 	end()
+	rollout.ComesTrue(t)
 	end = world.Always(t, set.Namespace, story.AtLeastReady(1))
-	edit(t, set, requests("30m"))
-	settles(t, set)
+	rolls(t, set, requests("30m"))
 	end()
 	after := podsOf(t, set)
 	assert.Equal(t, before, story.Identities(after))
@@ -140,10 +138,10 @@ func TestADeferredResizeIsFixedForward(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	edit(t, set, requests(tooMuch.String()))
+	rollout := forecasts.Edit(t, world, set, requests(tooMuch.String()))
 	story.WaitsFor(t, world, set, "ResizeDeferred", "web-")
-	edit(t, set, requests("30m"))
-	settles(t, set)
+	rollout.ComesTrue(t)
+	rolls(t, set, requests("30m"))
 	end()
 	assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 2, set.Status.UpdatedReplicas)
@@ -163,13 +161,13 @@ func TestADeferredResizePastItsDeadlineGetsANewPod(t *testing.T) {
 	givenSet(t, set)
 	before := story.Identities(podsOf(t, set))
 	end := world.Always(t, set.Namespace, story.AtLeastReady(1))
-	edit(t, set, requests(tooMuch.String()))
+	rollout := forecasts.Edit(t, world, set, requests(tooMuch.String()))
 	story.Eventually(t, "a new pod that waits for a node", func(context.Context) error {
 		waiting := slices.ContainsFunc(podsOf(t, set), func(o corev1.Pod) bool { return o.Spec.NodeName == "" })
 		return story.Want(waiting, "every pod has a node")
 	})
-	edit(t, set, requests("30m"))
-	settles(t, set)
+	rollout.ComesTrue(t)
+	rolls(t, set, requests("30m"))
 	end()
 	kept := slices.DeleteFunc(story.Identities(podsOf(t, set)), func(i story.Identity) bool { return !slices.Contains(before, i) })
 	assert.Len(t, kept, 1, "the pod that has got its resources stays")
@@ -181,11 +179,10 @@ func TestImageAndResourcesChangeTogether(t *testing.T) {
 	set := newSet(world.Namespace(t), 1, requests("20m"), limits("200m", "64Mi"))
 	givenSet(t, set)
 	before := story.Identities(podsOf(t, set))
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
 		limits("300m", "96Mi")(s)
 	})
-	settles(t, set)
 	_, cpu, memory, _ := running(t, set)
 	assert.Equal(t, "300m", cpu)
 	assert.Equal(t, "96Mi", memory)

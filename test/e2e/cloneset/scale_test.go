@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -42,7 +43,7 @@ func TestNamedPodsAreReplaced(t *testing.T) {
 	set := newSet(world.Namespace(t), 3)
 	givenSet(t, set)
 	doomed := podsOf(t, set)[0].Name
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.ScaleStrategy.PodsToDelete = []string{doomed} })
+	rollout := forecasts.Edit(t, world, set, func(s *v1beta1.CloneSet) { s.Spec.ScaleStrategy.PodsToDelete = []string{doomed} })
 	story.Eventually(t, "replacement of the named pod", func(ctx context.Context) error {
 		if err := world.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
@@ -50,6 +51,7 @@ func TestNamedPodsAreReplaced(t *testing.T) {
 		return story.Want(len(set.Spec.ScaleStrategy.PodsToDelete) == 0, "podsToDelete still names %v", set.Spec.ScaleStrategy.PodsToDelete)
 	})
 	settles(t, set)
+	rollout.ComesTrue(t)
 	for _, o := range story.Active(podsOf(t, set)) {
 		assert.NotEqual(t, doomed, o.Name)
 	}
@@ -60,11 +62,10 @@ func TestNamedPodsGoWithFewerReplicas(t *testing.T) {
 	set := newSet(world.Namespace(t), 3)
 	givenSet(t, set)
 	pods := podsOf(t, set)
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		s.Spec.Replicas = new(int32(2))
 		s.Spec.ScaleStrategy.PodsToDelete = []string{pods[1].Name}
 	})
-	settles(t, set)
 	left := story.Identities(story.Active(podsOf(t, set)))
 	assert.Equal(t, story.Identities([]corev1.Pod{pods[0], pods[2]}), left)
 }
@@ -96,8 +97,7 @@ func TestEachPodHasItsClaim(t *testing.T) {
 	for _, o := range podsOf(t, set) {
 		assert.Contains(t, claims(), "data-"+o.Name)
 	}
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
-	settles(t, set)
+	rolls(t, set, func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(1)) })
 	story.Eventually(t, "deletion of the claim", func(context.Context) error {
 		return story.Want(len(claims()) == 1, "claims are %v", claims())
 	})

@@ -26,8 +26,7 @@ func TestANativeSidecarIsUpdatedInItsPod(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(1))
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.Template.Spec.InitContainers[0].Image = app + "v2" })
-	settles(t, set)
+	rolls(t, set, func(s *v1beta1.CloneSet) { s.Spec.Template.Spec.InitContainers[0].Image = app + "v2" })
 	end()
 
 	after := podsOf(t, set)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -22,8 +23,7 @@ func TestInPlaceUpdateKeepsThePods(t *testing.T) {
 	before := podsOf(t, set)
 
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 
 	after := podsOf(t, set)
@@ -44,8 +44,7 @@ func TestRecreateReplacesThePods(t *testing.T) {
 	before := podsOf(t, set)
 
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 
 	for _, o := range story.Identities(story.Active(podsOf(t, set))) {
@@ -57,19 +56,17 @@ func TestPartitionKeepsOldPods(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 4)
 	givenSet(t, set)
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
 		s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromString("75%"))
 	})
-	settles(t, set)
 	assert.EqualValues(t, 1, set.Status.UpdatedReplicas)
 	assert.EqualValues(t, 1, set.Status.ExpectedUpdatedReplicas)
 	assert.NotEqual(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
 
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		s.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(0))
 	})
-	settles(t, set)
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 }
 
@@ -77,15 +74,13 @@ func TestPausedUpdatesNothing(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)
 	givenSet(t, set)
-	edit(t, set, func(s *v1beta1.CloneSet) {
+	rolls(t, set, func(s *v1beta1.CloneSet) {
 		image("v2")(s)
 		s.Spec.UpdateStrategy.RollingUpdate.Paused = true
 		s.Spec.Replicas = new(int32(3))
 	})
-	settles(t, set)
 	assert.EqualValues(t, 1, set.Status.UpdatedReplicas, "only the new pod has the new image")
-	edit(t, set, func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.RollingUpdate.Paused = false })
-	settles(t, set)
+	rolls(t, set, func(s *v1beta1.CloneSet) { s.Spec.UpdateStrategy.RollingUpdate.Paused = false })
 	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
 }
 
@@ -94,7 +89,7 @@ func TestABadImageIsFixedForward(t *testing.T) {
 	set := newSet(world.Namespace(t), 3)
 	givenSet(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	edit(t, set, image("no-such-version"))
+	rollout := forecasts.Edit(t, world, set, image("no-such-version"), "--crash", app+"no-such-version")
 	story.Eventually(t, "one pod stuck on the image", func(context.Context) error {
 		stuck := 0
 		for _, o := range podsOf(t, set) {
@@ -104,8 +99,8 @@ func TestABadImageIsFixedForward(t *testing.T) {
 		}
 		return story.Want(stuck == 1, "%d pods are stuck", stuck)
 	})
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rollout.ComesTrue(t)
+	rolls(t, set, image("v2"))
 	end()
 	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
 }
@@ -115,11 +110,9 @@ func TestRollbackTakesTheOldRevisionAgain(t *testing.T) {
 	set := newSet(world.Namespace(t), 2)
 	givenSet(t, set)
 	first := set.Status.UpdateRevision
-	edit(t, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	require.NotEqual(t, first, set.Status.UpdateRevision)
-	edit(t, set, image("v1"))
-	settles(t, set)
+	rolls(t, set, image("v1"))
 	assert.Equal(t, first, set.Status.UpdateRevision)
 }
 
@@ -130,7 +123,7 @@ func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	givenSet(t, set)
 	before := story.Identities(podsOf(t, set))
 	end := world.Always(t, set.Namespace, story.AtLeastReady(3))
-	edit(t, set, image("v2"))
+	rollout := forecasts.Edit(t, world, set, image("v2"))
 	for updated := int32(1); updated <= 3; updated++ {
 		story.Eventually(t, fmt.Sprintf("%d updated pods", updated), func(ctx context.Context) error {
 			if err := world.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
@@ -142,6 +135,7 @@ func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	}
 	settles(t, set)
 	end()
+	rollout.ComesTrue(t)
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 }

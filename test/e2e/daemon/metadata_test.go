@@ -14,6 +14,7 @@ import (
 
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -41,8 +42,9 @@ func followsMetadata(t *testing.T, meanwhile func(*corev1.Pod)) {
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
 	meanwhile(before)
-	story.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
+	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
 	after := settles(t, set)
+	rollout.ComesTrue(t)
 	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
 	assert.Equal(t, map[string]int32{"reader": 1, "other": 0}, restarts(after))
 	environment, err := world.Ask(t, after, "/env")
@@ -57,10 +59,11 @@ func TestAContainerIsRestartedInPlace(t *testing.T) {
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
 	metaOf(t, before)
-	story.Edit(t, world, set, func(s *clonesets.CloneSet) {
+	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) {
 		s.Spec.Template.Annotations = map[string]string{contract.RestartInPlaceAnnotation: "1 main"}
 	})
 	after := settles(t, set)
+	rollout.ComesTrue(t)
 	assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
 	assert.Equal(t, map[string]int32{"main": 1, "other": 0}, restarts(after))
 	assert.NotEqual(t, container(t, before, "main").ContainerID, container(t, after, "main").ContainerID)
@@ -74,11 +77,12 @@ func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
 	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, main)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
-	story.Edit(t, world, set, func(s *clonesets.CloneSet) {
+	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) {
 		s.Spec.Template.Annotations["config"] = "b"
 		s.Spec.Template.Spec.Containers[0].Image = app + "v2"
 	})
 	after := settles(t, set)
+	rollout.ComesTrue(t)
 	assert.Equal(t, before.UID, after.UID)
 	assert.Equal(t, map[string]int32{"main": 1}, restarts(after))
 	environment, err := world.Ask(t, after, "/env")
@@ -137,11 +141,12 @@ func TestUpdatesInPlaceFollowPriorities(t *testing.T) {
 	set := newSet(world.Namespace(t), map[string]string{"app-config": "a"}, main, sidecar)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
-	story.Edit(t, world, set, func(s *clonesets.CloneSet) {
+	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) {
 		s.Spec.Template.Annotations["app-config"] = "b"
 		s.Spec.Template.Spec.Containers[0].Image = app + "v2"
 	})
 	after := settles(t, set)
+	rollout.ComesTrue(t)
 	assert.Equal(t, before.UID, after.UID)
 	assert.Equal(t, map[string]int32{"main": 1, "sidecar": 1}, restarts(after))
 	assert.Equal(t, [][]string{{"sidecar"}, {"main"}}, batches(t, after))

@@ -21,19 +21,19 @@ import (
 	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
 func TestAStatefulSetIsRestartedInPlace(t *testing.T) {
 	t.Parallel()
-	set := newStatefulSet(world.Namespace(t), intstr.FromInt32(1))
-	restartsInPlace(t, set, &set.Spec.Template)
+	restartsInPlace(t, newStatefulSet(world.Namespace(t), intstr.FromInt32(1)),
+		func(set *statefulsets.StatefulSet) *corev1.PodTemplateSpec { return &set.Spec.Template })
 }
 
 func TestADaemonSetIsRestartedInPlace(t *testing.T) {
 	t.Parallel()
-	set := newDaemonSet(world.Namespace(t))
-	restartsInPlace(t, set, &set.Spec.Template)
+	restartsInPlace(t, newDaemonSet(world.Namespace(t)), func(set *daemonsets.DaemonSet) *corev1.PodTemplateSpec { return &set.Spec.Template })
 }
 
 // Without the node agent nothing is restarted in place: InPlaceOnly waits with a reason, and where the policy allows it the
@@ -48,9 +48,10 @@ func TestWithoutTheNodeAgentNothingIsRestartedInPlace(t *testing.T) {
 	ofStateful, ofDaemon := world.Pods(t, stateful.Namespace), world.Pods(t, daemon.Namespace)
 	restart := map[string]string{contract.RestartInPlaceAnnotation: "1 main"}
 
-	story.Edit(t, world, stateful, func(set *statefulsets.StatefulSet) { set.Spec.Template.Annotations = restart })
+	waits := forecasts.Edit(t, world, stateful, func(set *statefulsets.StatefulSet) { set.Spec.Template.Annotations = restart })
 	isRecreated(t, daemon, ofDaemon, func(set *daemonsets.DaemonSet) { set.Spec.Template.Annotations = restart })
 	story.WaitsFor(t, world, stateful, "NodeAgentMissing", "web-1")
+	waits.ComesTrue(t)
 	assert.Equal(t, story.Identities(ofStateful), story.Identities(world.Pods(t, stateful.Namespace)))
 	isRecreated(t, stateful, ofStateful, func(set *statefulsets.StatefulSet) {
 		set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = statefulsets.InPlaceIfPossible
@@ -61,8 +62,7 @@ func TestWithoutTheNodeAgentNothingIsRestartedInPlace(t *testing.T) {
 func isRecreated[T client.Object](t *testing.T, set T, before []corev1.Pod, change func(T)) {
 	t.Helper()
 	end := world.Always(t, set.GetNamespace(), story.AtLeastReady(len(before)-1))
-	story.Edit(t, world, set, change)
-	isDone(t, set)
+	rolls(t, set, change)
 	end()
 	uids := map[types.UID]bool{}
 	for i := range before {
@@ -77,7 +77,7 @@ func isRecreated[T client.Object](t *testing.T, set T, before []corev1.Pod, chan
 
 // restartsInPlace restarts container main of the pods of a set of which one may be out of service: each of them once, and
 // nothing else.
-func restartsInPlace[T client.Object](t *testing.T, set T, template *corev1.PodTemplateSpec) {
+func restartsInPlace[T client.Object](t *testing.T, set T, template func(T) *corev1.PodTemplateSpec) {
 	t.Helper()
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	isDone(t, set)
@@ -86,8 +86,9 @@ func restartsInPlace[T client.Object](t *testing.T, set T, template *corev1.PodT
 		metaOf(t, &before[i])
 	}
 	end := world.Always(t, set.GetNamespace(), story.AtLeastReady(len(before)-1))
-	story.Edit(t, world, set, func(T) { template.Annotations = map[string]string{contract.RestartInPlaceAnnotation: "1 main"} })
-	isDone(t, set)
+	rolls(t, set, func(set T) {
+		template(set).Annotations = map[string]string{contract.RestartInPlaceAnnotation: "1 main"}
+	})
 	end()
 	after := world.Pods(t, set.GetNamespace())
 	assert.Equal(t, story.Identities(before), story.Identities(after))
@@ -122,7 +123,7 @@ func TestABudgetHoldsUpARestartInPlace(t *testing.T) {
 		})
 	}
 	end := world.Always(t, set.Namespace, story.AtLeastReady(len(before)-1))
-	story.Edit(t, world, set, func(set *statefulsets.StatefulSet) {
+	held := forecasts.Edit(t, world, set, func(set *statefulsets.StatefulSet) {
 		set.Spec.Template.Annotations = map[string]string{contract.RestartInPlaceAnnotation: "1"}
 	})
 	story.Reaches(t, world, set, "the budget's refusal", func(set *statefulsets.StatefulSet) error {
@@ -130,6 +131,7 @@ func TestABudgetHoldsUpARestartInPlace(t *testing.T) {
 		told := c.Reason == "BlockedByBudget" && strings.Contains(c.Message, "PodUnavailableBudget "+b.Namespace+"/web refuses")
 		return story.Want(told, "condition is %+v", c)
 	})
+	held.ComesTrue(t)
 	for _, o := range world.Pods(t, set.Namespace) {
 		assert.Equal(t, map[string]int32{"main": 0, "other": 0}, restarts(&o), o.Name)
 	}
@@ -157,8 +159,9 @@ func TestANativeSidecarChangesInPlace(t *testing.T) {
 	before := settles(t, set)
 	step := func(proxy, main int32, change func(*corev1.PodTemplateSpec)) *corev1.Pod {
 		t.Helper()
-		story.Edit(t, world, set, func(s *clonesets.CloneSet) { change(&s.Spec.Template) })
+		rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) { change(&s.Spec.Template) })
 		after := settles(t, set)
+		rollout.ComesTrue(t)
 		assert.Equal(t, story.Identities([]corev1.Pod{*before}), story.Identities([]corev1.Pod{*after}))
 		assert.Equal(t, []int32{proxy, main}, []int32{after.Status.InitContainerStatuses[0].RestartCount, restarts(after)["main"]})
 		return after
@@ -177,6 +180,14 @@ func TestANativeSidecarChangesInPlace(t *testing.T) {
 
 	after = step(2, 1, func(template *corev1.PodTemplateSpec) { template.Annotations[contract.RestartInPlaceAnnotation] = "1" })
 	assert.Equal(t, [][]string{{"proxy"}, {"main"}}, batches(t, after))
+}
+
+// rolls changes the set at rest, and waits until it is done, as its forecast says.
+func rolls[T client.Object](t *testing.T, set T, change func(T)) {
+	t.Helper()
+	rollout := forecasts.Edit(t, world, set, change)
+	isDone(t, set)
+	rollout.ComesTrue(t)
 }
 
 // isDone waits until the set's status is for its current spec and its pods meet it.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -81,11 +82,24 @@ func givenSet(t *testing.T, set *v1beta1.DaemonSet) {
 // edit makes the changes to the current set, in one write.
 func edit(t *testing.T, set *v1beta1.DaemonSet, changes ...change) {
 	t.Helper()
-	story.Edit(t, world, set, func(set *v1beta1.DaemonSet) {
+	story.Edit(t, world, set, allOf(changes))
+}
+
+// allOf returns the change that makes all of them.
+func allOf(changes []change) change {
+	return func(set *v1beta1.DaemonSet) {
 		for _, c := range changes {
 			c(set)
 		}
-	})
+	}
+}
+
+// rolls makes the changes to the set at rest, and waits until it settles again, as its forecast says.
+func rolls(t *testing.T, set *v1beta1.DaemonSet, changes ...change) {
+	t.Helper()
+	rollout := forecasts.Edit(t, world, set, allOf(changes))
+	settles(t, set)
+	rollout.ComesTrue(t)
 }
 
 // settles waits until the set's status is for its current spec and every node that should run a pod has an available

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -67,7 +68,7 @@ func TestPreDeleteHoldsPodsOfAnUpdate(t *testing.T) {
 	givenSet(t, set)
 	n := len(nodes())
 	end := world.Always(t, set.Namespace, story.AtLeastReady(n-1))
-	edit(t, set, image("v2"))
+	rollout := forecasts.Edit(t, world, set, image("v2"))
 	for i := range n {
 		held := world.PodIn(t, set.Namespace, contract.LifecyclePreparingDelete)
 		story.WaitsFor(t, world, set, "PreDeleteHook", held.Name)
@@ -78,4 +79,5 @@ func TestPreDeleteHoldsPodsOfAnUpdate(t *testing.T) {
 	}
 	updated(t, set, n)
 	end()
+	rollout.ComesTrue(t)
 }

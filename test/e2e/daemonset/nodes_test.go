@@ -110,7 +110,7 @@ func TestANodeFailsInMidRollout(t *testing.T) {
 	set, node := newSet(world.Namespace(t)), spareNode(t)
 	givenSet(t, set)
 	n := len(nodes())
-	edit(t, set, image("v2"), partition(int32(n-1)))
+	rolls(t, set, image("v2"), partition(int32(n-1)))
 	updated(t, set, 1)
 	stop(t, node)
 	story.Reaches(t, world, set, "a node that is not Ready, and tainted", func(s *v1beta1.DaemonSet) error {
@@ -123,7 +123,7 @@ func TestANodeFailsInMidRollout(t *testing.T) {
 	})
 	assert.EqualValues(t, 0, set.Status.NumberSkippedNodes)
 
-	edit(t, set, rolling(func(r *v1beta1.RollingUpdateDaemonSet) { r.UnreadyNodePolicy = v1beta1.SkipUnreadyNodes }))
+	rolls(t, set, rolling(func(r *v1beta1.RollingUpdateDaemonSet) { r.UnreadyNodePolicy = v1beta1.SkipUnreadyNodes }))
 	updated(t, set, n-1)
 	assert.EqualValues(t, 1, set.Status.NumberSkippedNodes)
 

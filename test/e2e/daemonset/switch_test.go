@@ -66,10 +66,10 @@ func TestSwitchFromTheBuiltInDaemonSet(t *testing.T) {
 	end()
 
 	end = world.Always(t, set.Namespace, story.AtLeastReady(n-1))
-	edit(t, set, image("v2"), inPlace)
+	rolls(t, set, image("v2"), inPlace)
 	updated(t, set, n)
 	recreated := story.Identities(podsOf(t, set))
-	edit(t, set, image("v3"))
+	rolls(t, set, image("v3"))
 	updated(t, set, n)
 	end()
 	assert.Equal(t, recreated, story.Identities(podsOf(t, set)), "from the second update on pods change in place")

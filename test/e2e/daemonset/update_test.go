@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -31,7 +32,7 @@ func TestInPlaceUpdateKeepsThePods(t *testing.T) {
 	before := podsOf(t, set)
 
 	end := world.Always(t, set.Namespace, story.AtLeastReady(n-1))
-	edit(t, set, image("v2"))
+	rolls(t, set, image("v2"))
 	updated(t, set, n)
 	after := podsOf(t, set)
 	assert.Equal(t, story.Identities(before), story.Identities(after))
@@ -40,13 +41,13 @@ func TestInPlaceUpdateKeepsThePods(t *testing.T) {
 		assert.EqualValues(t, 1, after[i].Status.ContainerStatuses[0].RestartCount, after[i].Name)
 	}
 
-	edit(t, set, func(s *v1beta1.DaemonSet) {
+	rolls(t, set, func(s *v1beta1.DaemonSet) {
 		s.Spec.Template.Annotations = map[string]string{"example.io/note": "new"}
 	})
 	updated(t, set, n)
 	assert.Equal(t, story.ContainerIDs(after), story.ContainerIDs(podsOf(t, set)), "metadata restarts nothing")
 
-	edit(t, set, func(s *v1beta1.DaemonSet) {
+	rolls(t, set, func(s *v1beta1.DaemonSet) {
 		s.Spec.Template.Spec.Containers[0].Args = []string{"-ready-after", "1s"}
 	})
 	updated(t, set, n)
@@ -66,7 +67,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 	set := newSet(world.Namespace(t), inPlace, requests("10m"))
 	givenSet(t, set)
 	before := podsOf(t, set)
-	edit(t, set, requests("20m"))
+	rolls(t, set, requests("20m"))
 	updated(t, set, len(nodes()))
 	after := podsOf(t, set)
 	assert.Equal(t, story.Identities(before), story.Identities(after))
@@ -92,7 +93,7 @@ func TestRecreateReplacesThePodsInOrder(t *testing.T) {
 		}
 		return story.AtLeastReady(n - 1)(pods)
 	})
-	edit(t, set, image("v2"))
+	rolls(t, set, image("v2"))
 	updated(t, set, n)
 	end()
 	backward := nodes()
@@ -134,7 +135,7 @@ func TestSurgesKeepEveryNodeInService(t *testing.T) {
 		}
 		return story.Want(len(ready) == len(nodes()), "nodes with pods are %v", active)
 	})
-	edit(t, set, image("v2"))
+	rolls(t, set, image("v2"))
 	updated(t, set, len(nodes()))
 	end()
 	assert.Equal(t, nodes(), nodesOf(podsOf(t, set)))
@@ -146,19 +147,19 @@ func TestPartitionAndSelectorHoldNodesBack(t *testing.T) {
 	givenSet(t, set)
 	all := nodes()
 	last, n := all[len(all)-1], len(all)
-	edit(t, set, image("v2"), partition(int32(n-1)))
+	rolls(t, set, image("v2"), partition(int32(n-1)))
 	updated(t, set, 1)
 	assert.Equal(t, app+"v2", podOn(t, set, last).Spec.Containers[0].Image)
 	assert.Equal(t, v1beta1.ReasonPartitionReached, story.Condition(set, v1beta1.DaemonSetProgressing).Reason)
 
 	chosen := labelled(t, set.Namespace, all[0])
-	edit(t, set, partition(0), rolling(func(r *v1beta1.RollingUpdateDaemonSet) {
+	rolls(t, set, partition(0), rolling(func(r *v1beta1.RollingUpdateDaemonSet) {
 		r.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{chosen: "yes"}}
 	}))
 	updated(t, set, 2)
 	assert.Equal(t, app+"v2", podOn(t, set, all[0]).Spec.Containers[0].Image)
 
-	edit(t, set, rolling(func(r *v1beta1.RollingUpdateDaemonSet) { r.UnselectedNodePolicy = v1beta1.RevertUnselectedNodes }))
+	rolls(t, set, rolling(func(r *v1beta1.RollingUpdateDaemonSet) { r.UnselectedNodePolicy = v1beta1.RevertUnselectedNodes }))
 	updated(t, set, 1)
 	assert.Equal(t, app+"v1", podOn(t, set, last).Spec.Containers[0].Image, "it is not selected and returns")
 
@@ -173,12 +174,12 @@ func TestPausedUpdatesNothing(t *testing.T) {
 	pause := func(on bool) change {
 		return rolling(func(r *v1beta1.RollingUpdateDaemonSet) { r.Paused = &on })
 	}
-	edit(t, set, image("v2"), pause(true))
+	rolls(t, set, image("v2"), pause(true))
 	updated(t, set, 0)
 	assert.Equal(t, v1beta1.ReasonPaused, story.Condition(set, v1beta1.DaemonSetProgressing).Reason)
 	require.NoError(t, world.Client.Delete(t.Context(), &podsOf(t, set)[0]))
 	updated(t, set, 1)
-	edit(t, set, pause(false))
+	rolls(t, set, pause(false))
 	updated(t, set, len(nodes()))
 }
 
@@ -188,7 +189,7 @@ func TestOnDeleteWaitsForTheUser(t *testing.T) {
 		s.Spec.UpdateStrategy = v1beta1.DaemonSetUpdateStrategy{Type: v1beta1.OnDeleteStrategyType}
 	})
 	givenSet(t, set)
-	edit(t, set, image("v2"))
+	rolls(t, set, image("v2"))
 	updated(t, set, 0)
 	doomed := &podsOf(t, set)[0]
 	require.NoError(t, world.Client.Delete(t.Context(), doomed))
@@ -202,7 +203,7 @@ func TestABadImageIsFixedForward(t *testing.T) {
 	givenSet(t, set)
 	n := len(nodes())
 	end := world.Always(t, set.Namespace, story.AtLeastReady(n-1))
-	edit(t, set, image("no-such-version"))
+	rollout := forecasts.Edit(t, world, set, image("no-such-version"), "--crash", app+"no-such-version")
 	story.Eventually(t, "one pod stuck on the image", func(context.Context) error {
 		stuck := 0
 		for _, o := range podsOf(t, set) {
@@ -216,7 +217,8 @@ func TestABadImageIsFixedForward(t *testing.T) {
 		c := story.Condition(s, "Ready")
 		return story.Want(c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "ImagePull"), "condition Ready is %+v", c)
 	})
-	edit(t, set, image("v2"))
+	rollout.ComesTrue(t)
+	rolls(t, set, image("v2"))
 	updated(t, set, n)
 	end()
 }
@@ -231,7 +233,7 @@ func TestMinReadySecondsSlowTheUpdate(t *testing.T) {
 	for _, o := range podsOf(t, set) {
 		before[string(o.UID)] = true
 	}
-	edit(t, set, image("v2"))
+	rolls(t, set, image("v2"))
 	updated(t, set, len(nodes()))
 	pods := podsOf(t, set)
 	slices.Reverse(pods) // the order of the update
@@ -253,14 +255,14 @@ func TestRollbackAndHistory(t *testing.T) {
 		return func(s *v1beta1.DaemonSet) { s.Spec.Template.Annotations = map[string]string{"example.io/note": text} }
 	}
 	for _, text := range []string{"a", "b"} {
-		edit(t, set, note(text))
+		rolls(t, set, note(text))
 		updated(t, set, n)
 	}
 	second := set.Status.UpdateRevision
-	edit(t, set, note("a"))
+	rolls(t, set, note("a"))
 	updated(t, set, n)
 	require.NotEqual(t, second, set.Status.UpdateRevision)
-	edit(t, set, note("b"))
+	rolls(t, set, note("b"))
 	updated(t, set, n)
 	assert.Equal(t, second, set.Status.UpdateRevision)
 	story.Eventually(t, "the cut", func(ctx context.Context) error {

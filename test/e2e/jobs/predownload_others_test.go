@@ -15,6 +15,7 @@ import (
 	daemonsets "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
 	statefulsets "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -48,16 +49,18 @@ func TestImagesArePulledAheadOfAStatefulSet(t *testing.T) {
 	})
 	pods := world.Pods(t, set.Namespace)
 
-	story.Edit(t, world, set, func(set *statefulsets.StatefulSet) {
+	ahead := forecasts.Edit(t, world, set, func(set *statefulsets.StatefulSet) {
 		set.Spec.UpdateStrategy.RollingUpdate.Partition = new(int32(replicas))
 		set.Spec.Template.Spec.Containers[0].Image = after
 	})
 	job := pulledAhead(t, set, before, after)
-	story.Edit(t, world, set, func(set *statefulsets.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
+	ahead.ComesTrue(t)
+	rollout := forecasts.Edit(t, world, set, func(set *statefulsets.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
 	story.Reaches(t, world, set, "updated", func(set *statefulsets.StatefulSet) error {
 		s := &set.Status
 		return story.Want(s.ObservedGeneration == set.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas, "status is %+v", s)
 	})
+	rollout.ComesTrue(t)
 	assert.Equal(t, story.Identities(pods), story.Identities(world.Pods(t, set.Namespace)), "in place")
 	story.Gone(t, world, job)
 }
@@ -81,16 +84,18 @@ func TestImagesArePulledAheadOfADaemonSet(t *testing.T) {
 		return story.Want(set.Status.NumberAvailable == all, "status is %+v", set.Status)
 	})
 
-	story.Edit(t, world, set, func(set *daemonsets.DaemonSet) {
+	ahead := forecasts.Edit(t, world, set, func(set *daemonsets.DaemonSet) {
 		set.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromInt32(all))
 		set.Spec.Template.Spec.Containers[0].Image = after
 	})
 	job := pulledAhead(t, set, before, after)
-	story.Edit(t, world, set, func(set *daemonsets.DaemonSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
+	ahead.ComesTrue(t)
+	rollout := forecasts.Edit(t, world, set, func(set *daemonsets.DaemonSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
 	story.Reaches(t, world, set, "updated", func(set *daemonsets.DaemonSet) error {
 		s := &set.Status
 		return story.Want(s.ObservedGeneration == set.Generation && s.UpdatedNumberScheduled == all && s.NumberAvailable == all, "status is %+v", s)
 	})
+	rollout.ComesTrue(t)
 	story.Gone(t, world, job)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-project/flotilla/jobs/api/v1alpha1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -41,22 +42,24 @@ func TestImagesArePulledAheadOfAnUpdate(t *testing.T) {
 	pods := world.Pods(t, set.Namespace)
 
 	// No pod may be updated before the partition allows it.
-	story.Edit(t, world, set, func(set *clonesets.CloneSet) {
+	ahead := forecasts.Edit(t, world, set, func(set *clonesets.CloneSet) {
 		set.Spec.UpdateStrategy.RollingUpdate.Partition = new(intstr.FromString("100%"))
 		set.Spec.Template.Spec.Containers[0].Image = after
 	})
 	job := pulledAhead(t, set, before, after)
+	ahead.ComesTrue(t)
 	older := &v1alpha1.ImagePullJob{}
 	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(job), older))
 	assert.Equal(t, after, older.Spec.Image, "clients of the older version read it")
 
-	story.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
+	rollout := forecasts.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
 	story.Reaches(t, world, set, "updated", func(set *clonesets.CloneSet) error {
 		if set.Status.UpdatedReadyReplicas != replicas {
 			return fmt.Errorf("status is %+v", set.Status)
 		}
 		return settled(set)
 	})
+	rollout.ComesTrue(t)
 	assert.Equal(t, story.Identities(pods), story.Identities(world.Pods(t, set.Namespace)), "in place")
 	story.Gone(t, world, job)
 	story.Eventually(t, "the end of the entries of the job", func(context.Context) error {

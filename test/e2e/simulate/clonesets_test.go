@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	budget "github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
-	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/progress"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -81,7 +80,7 @@ func claim(size string) corev1.PersistentVolumeClaim {
 func TestEditsOfCloneSetsAreForetold(t *testing.T) {
 	for name, c := range map[string]rollout[*v1beta1.CloneSet]{
 		"an image":              {edit: image("v2")},
-		"an image, two at once": {before: unavailable("2"), edit: image("v2"), together: true},
+		"an image, two at once": {before: unavailable("2"), edit: image("v2")},
 		"a port":                {edit: func(set *v1beta1.CloneSet) { main(set).Ports = []corev1.ContainerPort{{ContainerPort: 81}} }},
 		"resources": {edit: func(set *v1beta1.CloneSet) {
 			main(set).Resources.Requests[corev1.ResourceCPU] = resource.MustParse("20m")
@@ -100,7 +99,7 @@ func TestEditsOfCloneSetsAreForetold(t *testing.T) {
 		"a surge": {before: func(set *v1beta1.CloneSet) {
 			r := set.Spec.UpdateStrategy.RollingUpdate
 			r.MaxSurge, r.MaxUnavailable, r.PodUpdatePolicy = new(intstr.FromInt32(2)), new(intstr.FromInt32(0)), v1beta1.ReCreate
-		}, edit: image("v2"), together: true},
+		}, edit: image("v2")},
 		"a scale":            {edit: func(set *v1beta1.CloneSet) { set.Spec.Replicas = new(int32(8)) }},
 		"the size of claims": {before: storing("1Mi"), edit: storing("2Mi")},
 	} {
@@ -122,20 +121,14 @@ func TestACrashIsForetold(t *testing.T) {
 	t.Parallel()
 	set := web(world.Namespace(t))
 	given(t, set)
-	edited := set.DeepCopy()
-	image("crash")(edited)
-	f, code := foretell(t, edited, "--crash", "demo-app:crash")
-	assert.Equal(t, cli.NotSo, code)
-	assert.Equal(t, progress.Failed, f.Phase)
-	assert.Contains(t, f.Message, "CrashLoopBackOff")
-	happened := newRecorder(t, set.Namespace)
-	story.Edit(t, world, set, image("crash"))
+	rollout := forecasts.Edit(t, world, set, image("crash"), "--crash", "demo-app:crash")
+	assert.Equal(t, progress.Failed, rollout.Forecast.Phase)
+	assert.Contains(t, rollout.Forecast.Message, "CrashLoopBackOff")
 	story.Reaches(t, world, set, "the crash of its first pod", func(set *v1beta1.CloneSet) error {
 		c := story.Condition(set, "Ready")
 		return story.Want(c.Status == metav1.ConditionFalse && set.Status.UpdatedReplicas == 1, "%+v", c)
 	})
-	got := happened.end()
-	assert.Equal(t, []int{f.InPlace, f.LowestAvailable}, []int{got.InPlace, got.Lowest})
+	rollout.ComesTrue(t)
 }
 
 // A budget that lets fewer pods go than the set would is foretold.
@@ -154,13 +147,7 @@ func TestABudgetIsForetold(t *testing.T) {
 	story.Reaches(t, world, spare, "that it has counted", func(b *budget.PodUnavailableBudget) error {
 		return story.Want(b.Status.ObservedGeneration == b.Generation && b.Status.UnavailableAllowed == 1, "status is %+v", b.Status)
 	})
-	require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(set), set))
-	edited := set.DeepCopy()
-	image("v2")(edited)
-	f, code := foretell(t, edited)
-	assert.Equal(t, cli.Done, code, f.Message)
-	happened := newRecorder(t, set.Namespace)
-	story.Edit(t, world, set, image("v2"))
+	rollout := forecasts.Edit(t, world, set, image("v2"))
 	settles(t, set)
-	comesTrue(t, f, happened.end(), true)
+	rollout.ComesTrue(t)
 }

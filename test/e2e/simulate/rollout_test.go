@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/kustomize/cli"
-
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -21,8 +19,6 @@ type rollout[T client.Object] struct {
 	// before changes the workload that is created. Optional.
 	before func(T)
 	edit   func(T)
-	// together means that several pods are updated at once, and so in no order.
-	together bool
 }
 
 // play creates the workload, makes the edit, and compares what happens with the forecast.
@@ -32,14 +28,9 @@ func (r rollout[T]) play(t *testing.T, set T) {
 		r.before(set)
 	}
 	given(t, set)
-	edited := set.DeepCopyObject().(T)
-	r.edit(edited)
-	f, code := foretell(t, edited)
-	assert.Equal(t, cli.Done, code, f.Message)
-	happened := newRecorder(t, set.GetNamespace())
-	story.Edit(t, world, set, r.edit)
+	rollout := forecasts.Edit(t, world, set, r.edit)
 	settles(t, set)
-	comesTrue(t, f, happened.end(), r.together)
+	rollout.ComesTrue(t)
 }
 
 // given creates the workload and waits until all its pods are available.

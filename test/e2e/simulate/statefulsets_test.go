@@ -47,7 +47,7 @@ func TestEditsOfStatefulSetsAreForetold(t *testing.T) {
 		"two at once": {before: func(set *v1beta1.StatefulSet) {
 			set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 			set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = new(intstr.FromInt32(2))
-		}, edit: newImage, together: true},
+		}, edit: newImage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,6 +26,7 @@ import (
 	clonesets "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/install"
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -104,6 +106,34 @@ func scale(t *testing.T, o client.Object, replicas int) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	require.NoError(t, world.Client.Patch(t.Context(), o, patch))
+}
+
+// scales changes the replicas of the workload, and waits until its pods are in the subsets. Those of a CloneSet come and go as its
+// forecast says.
+func scales(t *testing.T, spread *v1beta1.WorkloadSpread, o client.Object, replicas int32, want map[string]int) {
+	t.Helper()
+	set, isPlayed := o.(*clonesets.CloneSet)
+	if !isPlayed {
+		scale(t, o, int(replicas))
+		settlesWith(t, spread, want)
+		return
+	}
+	rollout := forecasts.Edit(t, world, set, func(set *clonesets.CloneSet) { set.Spec.Replicas = &replicas })
+	settlesWith(t, spread, want)
+	if losesPlaces(t, set.Namespace) { // and pods were deleted for it
+		return
+	}
+	rollout.ComesTrue(t)
+	pods := story.Active(world.Pods(t, set.Namespace))
+	for _, subset := range rollout.Forecast.Subsets {
+		n := 0
+		for i := range pods {
+			if subsetOf(t, &pods[i]) == subset.Name {
+				n++
+			}
+		}
+		assert.Equal(t, subset.Pods, n, "pods of subset %s", subset.Name)
+	}
 }
 
 // givenSpread creates a WorkloadSpread "web" of workload "web", and waits until the operator knows it.

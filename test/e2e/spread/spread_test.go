@@ -31,12 +31,9 @@ func TestSubsetsFillInOrderAndEmptyFromTheLast(t *testing.T) {
 		for _, o := range world.Pods(t, namespace) {
 			assert.Equal(t, subsetOf(t, &o), o.Labels["subset"], "the patch is applied")
 		}
-		scale(t, workload, 6)
-		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 2, "b in zone b, cost 100": 4})
-		scale(t, workload, 3)
-		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 2, "b in zone b, cost 100": 1})
-		scale(t, workload, 1)
-		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 1})
+		scales(t, spread, workload, 6, map[string]int{"a in zone a, cost 200": 2, "b in zone b, cost 100": 4})
+		scales(t, spread, workload, 3, map[string]int{"a in zone a, cost 200": 2, "b in zone b, cost 100": 1})
+		scales(t, spread, workload, 1, map[string]int{"a in zone a, cost 200": 1})
 		assert.EqualValues(t, 1, spread.Status.SubsetStatuses[0].MissingReplicas)
 		assert.EqualValues(t, -1, spread.Status.SubsetStatuses[1].MissingReplicas)
 	})
@@ -52,8 +49,7 @@ func TestPodsBeyondALoweredLimitGoFirst(t *testing.T) {
 		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 2, "b in zone b, cost 100": 2})
 		story.Edit(t, world, spread, func(s *v1beta1.WorkloadSpread) { s.Spec.Subsets[0].MaxReplicas = new(intstr.FromInt32(1)) })
 		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 1, "a in zone a, cost -100": 1, "b in zone b, cost 100": 2})
-		scale(t, workload, 3)
-		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 1, "b in zone b, cost 100": 2})
+		scales(t, spread, workload, 3, map[string]int{"a in zone a, cost 200": 1, "b in zone b, cost 100": 2})
 	})
 }
 
@@ -68,8 +64,7 @@ func TestPercentagesFollowReplicas(t *testing.T) {
 		})
 		workload := k.givenWorkload(t, namespace, 3)
 		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 1, "b in zone b, cost 100": 2})
-		scale(t, workload, 7)
-		settlesWith(t, spread, map[string]int{"a in zone a, cost 200": 3, "b in zone b, cost 100": 4})
+		scales(t, spread, workload, 7, map[string]int{"a in zone a, cost 200": 3, "b in zone b, cost 100": 4})
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -33,6 +34,7 @@ type contender struct {
 	namespace string
 	edit      func(t *testing.T, s stretch)
 	settles   func(t *testing.T)
+	ends      func(t *testing.T) // compares the stretch with its forecast; nil where there is none
 	status    func() string
 }
 
@@ -47,12 +49,18 @@ func newContenders(t *testing.T, policy appsv1.PodManagementPolicyType) (ours, t
 	native := builtIn(newSet(world.Namespace(t), 0, shape))
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	require.NoError(t, world.Client.Create(t.Context(), native))
+	var rollout *forecasts.Rollout
 	ours = contender{
 		namespace: set.Namespace,
 		edit: func(t *testing.T, s stretch) {
 			t.Helper()
-			story.Edit(t, world, set, changes(replicas(s.replicas), image(s.version), partition(s.partition)))
+			var args []string
+			if s.stuck != "" {
+				args = []string{"--crash", app + s.version}
+			}
+			rollout = forecasts.Edit(t, world, set, changes(replicas(s.replicas), image(s.version), partition(s.partition)), args...)
 		},
+		ends:    func(t *testing.T) { t.Helper(); rollout.ComesTrue(t) },
 		settles: func(t *testing.T) { t.Helper(); settles(t, set) },
 		status: func() string {
 			s := set.Status
@@ -114,6 +122,9 @@ func (c contender) run(t *testing.T, s stretch) (order, end []string) {
 		})
 	}
 	stop()
+	if c.ends != nil {
+		c.ends(t)
+	}
 	if s.unordered {
 		slices.Sort(order)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -104,6 +105,14 @@ func givenSet(t *testing.T, set *v1beta1.StatefulSet) {
 	t.Helper()
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	settles(t, set)
+}
+
+// rolls changes the set at rest, and waits until it settles again, as its forecast says.
+func rolls(t *testing.T, set *v1beta1.StatefulSet, change func(*v1beta1.StatefulSet)) {
+	t.Helper()
+	rollout := forecasts.Edit(t, world, set, change)
+	settles(t, set)
+	rollout.ComesTrue(t)
 }
 
 // settles waits until the set's status is for its current spec and all its pods meet it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -54,11 +55,12 @@ func TestPreDeleteHoldsPods(t *testing.T) {
 			settles(t, set)
 			assert.Equal(t, before, story.Identities(podsOf(t, set)), "a pod that is needed again is taken back")
 
-			story.Edit(t, world, set, replicas(1))
+			rollout := forecasts.Edit(t, world, set, replicas(1))
 			doomed := world.PodIn(t, set.Namespace, contract.LifecyclePreparingDelete)
 			assert.Equal(t, "web-1", doomed.Name)
 			story.Edit(t, world, doomed, h.Release)
 			settles(t, set)
+			rollout.ComesTrue(t)
 			assert.Equal(t, before[:1], story.Identities(story.Active(podsOf(t, set))))
 		})
 	}
@@ -72,7 +74,7 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 			set := newSet(world.Namespace(t), 2, h.policy, held(h, workload.Lifecycle{InPlaceUpdate: &h.Hook}))
 			givenSet(t, set)
 			before := podsOf(t, set)
-			story.Edit(t, world, set, image("v2"))
+			rollout := forecasts.Edit(t, world, set, image("v2"))
 			for _, name := range []string{"web-1", "web-0"} {
 				o := world.PodIn(t, set.Namespace, contract.LifecyclePreparingUpdate)
 				require.Equal(t, name, o.Name)
@@ -87,6 +89,7 @@ func TestInPlaceUpdateHookHoldsPodsBeforeAndAfter(t *testing.T) {
 				story.Edit(t, world, updated, h.Take)
 			}
 			settles(t, set)
+			rollout.ComesTrue(t)
 			assert.Equal(t, story.Identities(before), story.Identities(podsOf(t, set)))
 		})
 	}
@@ -129,8 +132,7 @@ func TestRollbackBeforeTheHookLetsGo(t *testing.T) {
 			containers := story.ContainerIDs(podsOf(t, set))
 			story.Edit(t, world, set, image("v2"))
 			world.PodIn(t, set.Namespace, contract.LifecyclePreparingUpdate)
-			story.Edit(t, world, set, image("v1"))
-			settles(t, set)
+			rolls(t, set, image("v1"))
 			assert.Equal(t, containers, story.ContainerIDs(podsOf(t, set)))
 		})
 	}

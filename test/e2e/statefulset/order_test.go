@@ -66,8 +66,7 @@ func TestOrderedReadyComesUpAndGoesDownInOrder(t *testing.T) {
 	givenSet(t, set)
 	assert.Equal(t, []string{"web-0", "web-1", "web-3", "web-4"}, watched.came)
 	assert.Empty(t, watched.went)
-	story.Edit(t, world, set, replicas(0))
-	settles(t, set)
+	rolls(t, set, replicas(0))
 	end()
 	assert.Equal(t, []string{"web-4", "web-3", "web-1", "web-0"}, watched.went)
 	assert.Empty(t, podsOf(t, set))
@@ -83,8 +82,7 @@ func TestOrderedReadyWaitsForWhoeverIsNotReady(t *testing.T) {
 		return story.Want(c.Status == "False" && set.Status.Replicas == 1, "condition Ready is %+v, status %+v", c, set.Status)
 	})
 	assert.Equal(t, []string{"web-0"}, names(podsOf(t, set)))
-	story.Edit(t, world, set, func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].ReadinessProbe = nil })
-	settles(t, set)
+	rolls(t, set, func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].ReadinessProbe = nil })
 }
 
 func neverReady(set *v1beta1.StatefulSet) {

@@ -142,8 +142,7 @@ func TestOldManifestsWorkAndEraseNothing(t *testing.T) {
 	require.NoError(t, err, out)
 	set := newSet(namespace, 1)
 	settles(t, set)
-	story.Edit(t, world, set, changes(reserve(0, "2-3"), replicas(2)))
-	settles(t, set)
+	rolls(t, set, changes(reserve(0, "2-3"), replicas(2)))
 	require.Equal(t, []string{"web-1", "web-4"}, names(story.Active(podsOf(t, set))))
 
 	old := "statefulsets.v1alpha1.apps.kruise.io"

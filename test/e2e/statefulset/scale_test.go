@@ -26,13 +26,11 @@ func TestReservedOrdinalsDoNotRun(t *testing.T) {
 			first := podsOf(t, set)
 			assert.Equal(t, []string{"web-0", "web-2", "web-3", "web-4"}, names(first))
 
-			story.Edit(t, world, set, reserve(1, 3))
-			settles(t, set)
+			rolls(t, set, reserve(1, 3))
 			moved := story.Active(podsOf(t, set))
 			assert.Equal(t, []string{"web-0", "web-2", "web-4", "web-5"}, names(moved))
 
-			story.Edit(t, world, set, changes(reserve(1, "3-4"), replicas(3)))
-			settles(t, set)
+			rolls(t, set, changes(reserve(1, "3-4"), replicas(3)))
 			left := story.Active(podsOf(t, set))
 			assert.Equal(t, []string{"web-0", "web-2", "web-5"}, names(left))
 			assert.Equal(t, story.Identities(first[:2]), story.Identities(left[:2]), "the others are not touched")
@@ -52,8 +50,7 @@ func TestReservingWithFewerReplicasRemovesThatPod(t *testing.T) {
 		}
 		return nil
 	})
-	story.Edit(t, world, set, changes(reserve(1, 3), replicas(3)))
-	settles(t, set)
+	rolls(t, set, changes(reserve(1, 3), replicas(3)))
 	end()
 	assert.Equal(t, []string{"web-0", "web-2", "web-4"}, names(story.Active(podsOf(t, set))))
 	assert.NotContains(t, seen, "web-5")
@@ -63,10 +60,9 @@ func TestOrdinalsMayStartAnywhere(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)
 	givenSet(t, set)
-	story.Edit(t, world, set, changes(replicas(3), func(s *v1beta1.StatefulSet) {
+	rolls(t, set, changes(replicas(3), func(s *v1beta1.StatefulSet) {
 		s.Spec.Ordinals = &v1beta1.StatefulSetOrdinals{Start: 2}
 	}))
-	settles(t, set)
 	assert.Equal(t, []string{"web-2", "web-3", "web-4"}, names(story.Active(podsOf(t, set))))
 	assert.Equal(t, "4", podsOf(t, set)[2].Labels[appsv1.PodIndexLabel])
 }

@@ -84,15 +84,13 @@ func TestSwitchFromTheBuiltInStatefulSet(t *testing.T) {
 	end()
 
 	end = world.Always(t, set.Namespace, story.AtLeastReady(2))
-	story.Edit(t, world, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 	assert.Equal(t, bound, volumes(claimsOf(t, set)))
 	for _, o := range story.Active(podsOf(t, set)) {
 		assert.Equal(t, []string{"v1", "v2"}, journal(t, &o), o.Name)
 	}
-	story.Edit(t, world, set, replicas(4))
-	settles(t, set)
+	rolls(t, set, replicas(4))
 	assert.Equal(t, []string{"web-0", "web-1", "web-2", "web-3"}, names(podsOf(t, set)))
 }
 

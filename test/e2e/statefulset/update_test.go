@@ -2,6 +2,7 @@ package statefulset
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 
+	"github.com/flotilla-project/flotilla/test/forecasts"
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
@@ -35,8 +37,7 @@ func updateTwoAtATime(t *testing.T, policy func(*v1beta1.StatefulSet)) {
 		most = max(most, 4-pods.Ready())
 		return story.AtLeastReady(2)(pods)
 	})
-	story.Edit(t, world, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 
 	after := podsOf(t, set)
@@ -56,8 +57,7 @@ func TestRecreateKeepsTheNames(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	story.Edit(t, world, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	end()
 	after := story.Active(podsOf(t, set))
 	assert.Equal(t, names(before), names(after))
@@ -70,8 +70,7 @@ func TestPartitionKeepsTheLowestPods(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 4, reserve(1))
 	givenSet(t, set)
-	story.Edit(t, world, set, changes(image("v2"), partition(3)))
-	settles(t, set)
+	rolls(t, set, changes(image("v2"), partition(3)))
 	assert.Equal(t, []string{"v1", "v1", "v1", "v2"}, versions(podsOf(t, set)), "the canary is the highest")
 	assert.EqualValues(t, 1, set.Status.UpdatedReplicas)
 	assert.NotEqual(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
@@ -89,8 +88,7 @@ func TestPartitionKeepsTheLowestPods(t *testing.T) {
 	assert.Equal(t, []string{"v1", "v1", "v1", "v2"}, versions(story.Active(podsOf(t, set))))
 
 	for _, left := range []int32{1, 0} {
-		story.Edit(t, world, set, partition(left))
-		settles(t, set)
+		rolls(t, set, partition(left))
 		assert.Equal(t, 4-left, set.Status.UpdatedReplicas)
 	}
 	assert.Equal(t, set.Status.UpdateRevision, set.Status.CurrentRevision)
@@ -100,13 +98,11 @@ func TestPausedUpdatesNothing(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 2)
 	givenSet(t, set)
-	story.Edit(t, world, set, changes(image("v2"), replicas(3), func(s *v1beta1.StatefulSet) {
+	rolls(t, set, changes(image("v2"), replicas(3), func(s *v1beta1.StatefulSet) {
 		s.Spec.UpdateStrategy.RollingUpdate.Paused = true
 	}))
-	settles(t, set)
 	assert.Equal(t, []string{"v1", "v1", "v2"}, versions(podsOf(t, set)))
-	story.Edit(t, world, set, func(s *v1beta1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate.Paused = false })
-	settles(t, set)
+	rolls(t, set, func(s *v1beta1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate.Paused = false })
 	assert.Equal(t, []string{"v2", "v2", "v2"}, versions(podsOf(t, set)))
 }
 
@@ -128,8 +124,7 @@ func TestPrioritiesGoBeforeOrdinals(t *testing.T) {
 	for updated, want := range [][]string{
 		{"v1", "v1", "v1", "v1"}, {"v1", "v2", "v1", "v1"}, {"v2", "v2", "v1", "v1"}, {"v2", "v2", "v1", "v2"}, {"v2", "v2", "v2", "v2"},
 	} {
-		story.Edit(t, world, set, changes(image("v2"), partition(int32(4-updated))))
-		settles(t, set)
+		rolls(t, set, changes(image("v2"), partition(int32(4-updated))))
 		assert.Equal(t, want, versions(podsOf(t, set)))
 	}
 }
@@ -137,18 +132,19 @@ func TestPrioritiesGoBeforeOrdinals(t *testing.T) {
 // A good revision replaces a first revision that never became available, with any policy and without manual steps.
 func TestABadFirstRevisionIsFixedForward(t *testing.T) {
 	t.Parallel()
+	created := map[string]int{"Parallel": 3, "OrderedReady": 1}
 	for name, policy := range map[string]func(*v1beta1.StatefulSet){"Parallel": func(*v1beta1.StatefulSet) {}, "OrderedReady": ordered} {
 		for how, update := range map[string]func(*v1beta1.StatefulSet){"in place": func(*v1beta1.StatefulSet) {}, "recreated": recreating} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
 				set := newSet(world.Namespace(t), 3, policy, update, image("no-such-version"))
 				require.NoError(t, world.Client.Create(t.Context(), set))
-				story.Eventually(t, "a pod stuck on its image", func(context.Context) error {
+				story.Eventually(t, "pods stuck on their image", func(context.Context) error {
 					pods := podsOf(t, set)
-					return story.Want(len(pods) > 0 && isStuck(&pods[0], app+"no-such-version"), "pods are %v", names(pods))
+					stuck := !slices.ContainsFunc(pods, func(o corev1.Pod) bool { return !isStuck(&o, app+"no-such-version") })
+					return story.Want(len(pods) == created[name] && stuck, "pods are %v", names(pods))
 				})
-				story.Edit(t, world, set, image("v1"))
-				settles(t, set)
+				rolls(t, set, image("v1"))
 				assert.Equal(t, []string{"v1", "v1", "v1"}, versions(podsOf(t, set)))
 			})
 		}
@@ -161,13 +157,13 @@ func TestABadUpdateIsFixedForward(t *testing.T) {
 	set := newSet(world.Namespace(t), 3, ordered)
 	givenSet(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	story.Edit(t, world, set, image("no-such-version"))
+	rollout := forecasts.Edit(t, world, set, image("no-such-version"), "--crash", app+"no-such-version")
 	story.Eventually(t, "one pod stuck on the image", func(context.Context) error {
 		pods := podsOf(t, set)
 		return story.Want(len(pods) == 3 && isStuck(&pods[2], app+"no-such-version"), "images are %v", versions(pods))
 	})
-	story.Edit(t, world, set, image("v2"))
-	settles(t, set)
+	rollout.ComesTrue(t)
+	rolls(t, set, image("v2"))
 	end()
 	assert.EqualValues(t, 3, set.Status.UpdatedReplicas)
 }
@@ -177,8 +173,7 @@ func TestSpecifiedPodsAreReplaced(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 3)
 	givenSet(t, set)
-	story.Edit(t, world, set, changes(image("v2"), partition(2)))
-	settles(t, set)
+	rolls(t, set, changes(image("v2"), partition(2)))
 	before := podsOf(t, set)
 	story.Edit(t, world, &before[1], func(o *corev1.Pod) { o.Labels[contract.SpecifiedDeleteLabel] = "true" })
 	story.Eventually(t, "another pod web-1", func(context.Context) error {
@@ -200,7 +195,7 @@ func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	givenSet(t, set)
 	before := story.Identities(podsOf(t, set))
 	end := world.Always(t, set.Namespace, story.AtLeastReady(3))
-	story.Edit(t, world, set, image("v2"))
+	rollout := forecasts.Edit(t, world, set, image("v2"))
 	for updated := int32(1); updated <= 3; updated++ {
 		story.Reaches(t, world, set, "updated pods", func(set *v1beta1.StatefulSet) error {
 			return story.Want(set.Status.UpdatedReplicas >= updated, "%d are updated", set.Status.UpdatedReplicas)
@@ -209,6 +204,7 @@ func TestKilledOperatorFinishesTheRollout(t *testing.T) {
 	}
 	settles(t, set)
 	end()
+	rollout.ComesTrue(t)
 	assert.Equal(t, before, story.Identities(podsOf(t, set)))
 	assert.EqualValues(t, 4, set.Status.UpdatedReplicas)
 }

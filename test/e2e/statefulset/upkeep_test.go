@@ -30,8 +30,7 @@ func TestResourcesChangeWithoutARestart(t *testing.T) {
 	givenSet(t, set)
 	before := podsOf(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(2))
-	story.Edit(t, world, set, cpu("300m"))
-	settles(t, set)
+	rolls(t, set, cpu("300m"))
 	end()
 	after := podsOf(t, set)
 	assert.Equal(t, story.Identities(before), story.Identities(after))
@@ -46,8 +45,7 @@ func TestHistoryIsShort(t *testing.T) {
 	t.Parallel()
 	set := newSet(world.Namespace(t), 1, func(set *v1beta1.StatefulSet) { set.Spec.RevisionHistoryLimit = new(int32(0)) })
 	givenSet(t, set)
-	story.Edit(t, world, set, image("v2"))
-	settles(t, set)
+	rolls(t, set, image("v2"))
 	story.Eventually(t, "a history of one revision", func(ctx context.Context) error {
 		list := &appsv1.ControllerRevisionList{}
 		require.NoError(t, world.Client.List(ctx, list, client.InNamespace(set.Namespace)))

@@ -85,10 +85,8 @@ func TestDataSurvivesAnUpdateInPlaceAndARecreate(t *testing.T) {
 	assert.Len(t, bound, 2)
 	require.Contains(t, bound, "data-web-0")
 	require.NotEmpty(t, bound["data-web-0"])
-	story.Edit(t, world, set, image("v2"))
-	settles(t, set)
-	story.Edit(t, world, set, changes(recreating, image("v3")))
-	settles(t, set)
+	rolls(t, set, image("v2"))
+	rolls(t, set, changes(recreating, image("v3")))
 	for _, o := range story.Active(podsOf(t, set)) {
 		assert.Equal(t, []string{"v1", "v2", "v3"}, journal(t, &o), o.Name)
 	}
@@ -109,8 +107,7 @@ func TestClaimsAreKeptOrDeletedWhenScaledIn(t *testing.T) {
 			t.Parallel()
 			set := newSet(world.Namespace(t), 2, storing, retention(tt.whenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType))
 			givenSet(t, set)
-			story.Edit(t, world, set, replicas(1))
-			settles(t, set)
+			rolls(t, set, replicas(1))
 			story.Eventually(t, "the claims as the policy wants them", func(context.Context) error {
 				claims := claimsOf(t, set)
 				for _, name := range tt.left {
@@ -120,8 +117,7 @@ func TestClaimsAreKeptOrDeletedWhenScaledIn(t *testing.T) {
 				}
 				return story.Want(len(claims) == len(tt.left) && len(podsOf(t, set)) == 1, "claims are %v", volumes(claims))
 			})
-			story.Edit(t, world, set, replicas(2))
-			settles(t, set)
+			rolls(t, set, replicas(2))
 			assert.Equal(t, tt.journal, journal(t, &podsOf(t, set)[1]))
 		})
 	}
@@ -201,12 +197,11 @@ func TestAnAddedClaimTemplateRecreatesPodsInOrder(t *testing.T) {
 	set := newSet(world.Namespace(t), 2, storing)
 	givenSet(t, set)
 	end := world.Always(t, set.Namespace, story.AtLeastReady(1))
-	story.Edit(t, world, set, changes(image("v2"), func(s *v1beta1.StatefulSet) {
+	rolls(t, set, changes(image("v2"), func(s *v1beta1.StatefulSet) {
 		s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, claimTemplate("logs", "1Mi"))
 		c := &s.Spec.Template.Spec.Containers[0]
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "logs", MountPath: "/logs"})
 	}))
-	settles(t, set)
 	end()
 	for _, o := range story.Active(podsOf(t, set)) {
 		assert.Equal(t, []string{"v1", "v2"}, journal(t, &o), o.Name)
@@ -228,21 +223,18 @@ func TestClaimsGrowWithTheUpdate(t *testing.T) {
 		}
 		return all
 	}
-	story.Edit(t, world, set, changes(image("v2"), partition(2), func(s *v1beta1.StatefulSet) {
+	rolls(t, set, changes(image("v2"), partition(2), func(s *v1beta1.StatefulSet) {
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "2Mi")}
 	}))
-	settles(t, set)
 	assert.Equal(t, map[string]string{"data-web-0": "1Mi", "data-web-1": "1Mi", "data-web-2": "2Mi"}, sizes())
 	assert.Equal(t, []v1beta1.VolumeClaimStatus{{VolumeClaimName: "data", CompatibleReplicas: 1, CompatibleReadyReplicas: 1}}, set.Status.VolumeClaims)
 
-	story.Edit(t, world, set, partition(0))
-	settles(t, set)
+	rolls(t, set, partition(0))
 	assert.Equal(t, map[string]string{"data-web-0": "2Mi", "data-web-1": "2Mi", "data-web-2": "2Mi"}, sizes())
 	assert.Equal(t, []string{"v1", "v2"}, journal(t, &story.Active(podsOf(t, set))[0]))
 
-	story.Edit(t, world, set, func(s *v1beta1.StatefulSet) {
+	rolls(t, set, func(s *v1beta1.StatefulSet) {
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "1Mi")}
 	})
-	settles(t, set)
 	assert.Equal(t, map[string]string{"data-web-0": "2Mi", "data-web-1": "2Mi", "data-web-2": "2Mi"}, sizes(), "claims never shrink")
 }

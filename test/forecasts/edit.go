@@ -1,0 +1,88 @@
+package forecasts
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-project/flotilla/kustomize/cli"
+	"github.com/flotilla-project/flotilla/kustomize/forecast"
+
+	"github.com/flotilla-project/flotilla/test/story"
+)
+
+// Rollout is an edit that was foretold, and then made.
+type Rollout struct {
+	Forecast *forecast.Report
+
+	recorder *recorder
+}
+
+// Edit reads the forecast of an edit of a workload at rest, with further arguments of flotilla simulate, makes the edit, and
+// records the pods until the returned rollout is compared with the forecast.
+func Edit[T client.Object](t *testing.T, w story.World, set T, change func(T), args ...string) *Rollout {
+	t.Helper()
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	edited := set.DeepCopyObject().(T)
+	change(edited)
+	f, code := of(t, w, set, edited, args...)
+	assert.Equal(t, f.Holds(), code == cli.Done, "exit code is %d", code)
+	assert.Empty(t, f.Assumed)
+	r := &Rollout{Forecast: f, recorder: newRecorder(t, w, edited)}
+	story.Edit(t, w, set, change)
+	return r
+}
+
+// ComesTrue ends the record at the end of the rollout, and compares it with the forecast.
+func (r *Rollout) ComesTrue(t *testing.T) {
+	t.Helper()
+	f := r.Forecast
+	got, took := r.recorder.end()
+	t.Logf("forecast of %s %s: %s after %.1f s, took %.1f s", f.Kind, f.Name, f.Phase, f.Seconds, took.Round(time.Millisecond).Seconds())
+	want := promised(f)
+	if !oneByOne(f) { // one of them may be ready again before the next one is changed
+		assert.GreaterOrEqual(t, got.Lowest, want.Lowest, "available pods")
+		assert.LessOrEqual(t, got.Most, want.Most, "pods at once")
+		want.Lowest, want.Most = got.Lowest, got.Most
+		slices.Sort(want.Order)
+		slices.Sort(got.Order)
+	}
+	if refuses(f) { // chance decides which of the pods that are changed together a budget lets go first
+		assert.Len(t, got.Order, len(want.Order))
+		want.Order = got.Order
+	}
+	assert.Equal(t, want, got, "%s", f.Message)
+}
+
+// promised is the record that a forecast promises.
+func promised(f *forecast.Report) record {
+	r := record{InPlace: f.InPlace, Recreated: f.Recreated, Added: f.Added, Removed: f.Removed, Lowest: f.LowestAvailable, Most: f.MostPods}
+	for _, b := range f.Batches {
+		r.Order = append(r.Order, b.Pods...)
+	}
+	return r
+}
+
+// oneByOne reports whether each pod is updated or deleted alone. Others have no order.
+func oneByOne(f *forecast.Report) bool {
+	for _, b := range f.Batches {
+		if len(b.Pods) > 1 {
+			return false
+		}
+	}
+	return !refuses(f)
+}
+
+// refuses reports whether a budget refuses the change of a pod.
+func refuses(f *forecast.Report) bool {
+	for _, b := range f.Budgets {
+		if b.Refused > 0 {
+			return true
+		}
+	}
+	return false
+}
