@@ -96,6 +96,8 @@ func TestScaleInTellsForWhomItWaits(t *testing.T) {
 	require.Contains(t, w.waits(), "MaxUnavailable")
 	w = given(t, 3, minReady(3600)).updated(3).updated(2, unready)
 	require.Equal(t, outcome{deleteNew: 2}, w.outcome(), "pods out of service go at once")
+	w = given(t, 3).updated(5, unready)
+	require.Equal(t, outcome{deleteNew: 2}, w.outcome(), "they go at once though more are out of service than maxUnavailable allows")
 }
 
 // 1153: a paused set made surge pods of the new revision.

@@ -218,7 +218,7 @@ func TestCompute(t *testing.T) {
 			if c.message == "" {
 				assert.Equal(t, c.request.Status, got.Status(action.Failures{}))
 			} else {
-				assert.Equal(t, v1beta1.RecreateCompleted, got.Status(action.Failures{}).Phase)
+				require.Equal(t, v1beta1.RecreateCompleted, got.Status(action.Failures{}).Phase)
 				assert.Equal(t, c.message, got.Status(action.Failures{}).Message)
 				assert.Equal(t, metav1.NewTime(at(c.now)), *got.Status(action.Failures{}).CompletionTime)
 				assert.Len(t, got.Notices, 1)

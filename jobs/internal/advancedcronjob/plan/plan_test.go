@@ -162,6 +162,10 @@ func TestRuns(t *testing.T) {
 			cron: every5(), now: "16m", reason: ReasonAsScheduled, missed: []string{"12:10 2 Late"},
 			children: func(cron *v1beta1.AdvancedCronJob) []Child { return []Child{child(cron, after("15m"), Active)} },
 		},
+		"the job of the last run is gone, and an older one is left": {
+			cron: every5(), now: "4m", reason: ReasonAsScheduled,
+			children: func(cron *v1beta1.AdvancedCronJob) []Child { return []Child{child(cron, after("-5m"), Succeeded)} },
+		},
 		"a time of the future": {
 			cron: every5(), now: "-10m", reason: ReasonAsScheduled,
 		},

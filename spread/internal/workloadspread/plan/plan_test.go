@@ -351,6 +351,14 @@ func TestSubsetsAreClosedBeforePodsAreDeleted(t *testing.T) {
 	assert.Equal(t, EventRecovered, p.Notices[0].Reason)
 }
 
+// A scheduler that is late takes no time away from the pod.
+func TestTheTimeOfTheConditionCounts(t *testing.T) {
+	since := gen.Epoch().Add(50 * time.Second)
+	p := compute(t, snapshot(adaptive(given("a=2 b"), 30), waiting("a-0", member("a"), gen.Unschedulable(corev1.PodReasonUnschedulable, since))))
+	assert.Equal(t, "a 1/1 b 0/-1", count(p.Status.SubsetStatuses))
+	assert.Equal(t, 20*time.Second, p.RequeueAfter, "the pod is one minute old")
+}
+
 func TestWhoWaitsIsLeftAlone(t *testing.T) {
 	for name, s := range map[string]Snapshot{
 		"strategy Fixed":      snapshot(given("a=2 b"), waiting("a-0", member("a"))),
