@@ -27,7 +27,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e test-changed deflake soak bench generate lint lint-api vulncheck verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak reproduce bench generate lint lint-api vulncheck verify images demo up down
 .PHONY: release release-check release-plan release-prepare release-rehearsal release-tag
 
 help: ## list what there is
@@ -56,6 +56,9 @@ test-%: ; @./test/run module $*
 
 deflake: ## tests of all modules or MODULE=name, TIMES=20 times in random orders, beside LOAD=4 busy processes; lists those that failed
 	@./test/run deflake $(MODULE)
+
+reproduce: ## tests of the worst problems of docs/contributing/troubles.md: each passes, and fails without its fix; ROW=name chooses one and shows the failure
+	@$(call run,./test/cmd/reproduce) $(ROW)
 
 soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=regexp and FROM=seed choose
 	@./test/run soak
