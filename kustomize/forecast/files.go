@@ -73,7 +73,7 @@ func readFile(file string, in io.Reader) ([]byte, error) {
 }
 
 // Files returns the scene around a workload as a file has it, such as the output of kubectl get -o yaml. The file must have
-// the workload; it may have pods, nodes, ControllerRevisions, claims, quotas and budgets.
+// the workload; it may have pods, nodes, ControllerRevisions, claims with their volumes, quotas and budgets.
 func Files(objects []*unstructured.Unstructured, named workload.Named, now time.Time) (*Scene, error) {
 	s := &Scene{Kind: named.Kind, Now: now}
 	for _, o := range objects {
@@ -120,6 +120,8 @@ func (s *Scene) add(o *unstructured.Unstructured) error {
 		return appendAs(&s.Claims, o, &corev1.PersistentVolumeClaim{}, namespaced)
 	case "StorageClass.storage.k8s.io":
 		return appendAs(&s.Classes, o, &storagev1.StorageClass{}, true)
+	case "PersistentVolume":
+		return appendAs(&s.Volumes, o, &corev1.PersistentVolume{}, true)
 	case "ResourceQuota":
 		return appendAs(&s.Quotas, o, &corev1.ResourceQuota{}, namespaced)
 	case "PodDisruptionBudget.policy":

@@ -107,7 +107,8 @@ func TestADaemonSetWithoutNodesRunsOnThoseOfItsPods(t *testing.T) {
 	assert.Equal(t, []any{progress.Complete, 3, 3}, []any{f.Phase, f.InPlace + f.Recreated, f.MostPods}, f.Message)
 }
 
-const database = `
+// growing is a StatefulSet with claims that grow with its updates.
+const growing = `
 apiVersion: apps.kruise.io/v1beta1
 kind: StatefulSet
 metadata: {name: database, namespace: default, uid: database, generation: 1}
@@ -131,10 +132,10 @@ spec:
 // With the feature gate claims grow before their pods are updated, if their StorageClass allows it.
 func TestClaimsGrowBeforeTheirPods(t *testing.T) {
 	for expandable, want := range map[bool]progress.Phase{true: progress.Complete, false: progress.Failed} {
-		scene := scenes.Settled(t, database)
+		scene := scenes.Settled(t, growing)
 		scene.Gates = "StatefulSetAutoResizePVCGate=true"
 		scene.Classes = []*storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "standard", UID: "standard"}, AllowVolumeExpansion: &expandable}}
-		edited := scenes.Object(t, strings.NewReplacer("app:v1", "app:v2", "1Gi", "2Gi").Replace(database))
+		edited := scenes.Object(t, strings.NewReplacer("app:v1", "app:v2", "1Gi", "2Gi").Replace(growing))
 		edited.SetUID(scene.Set.GetUID())
 		f, err := forecast.Play(t.Context(), scene, forecast.Edit{To: edited})
 		require.NoError(t, err)

@@ -88,9 +88,8 @@ func (p *player) begin() (before action.Object, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newScheduler(p.scene.Others)
+	s, quotas := newScheduler(p.scene.Others, p.scene.Volumes), newQuotas(p.scene.Quotas)
 	p.spare, p.spreads = budget.New(), spread.New()
-	quotas := newQuotas(p.scene)
 	images := map[string]cluster.Image{}
 	for _, image := range missing(p.scene.Pods) {
 		images[image] = cluster.Image{PullError: true}
@@ -102,7 +101,7 @@ func (p *player) begin() (before action.Object, err error) {
 		Calm: true, Seed: uint64(p.scene.Now.UnixNano()), Begin: p.scene.Now, Takes: p.times.Of, Schedule: s.schedule, Room: s.room,
 		Images: images, JudgesResizes: p.scene.judgesResizes(),
 		Admission: func(w *cluster.World, e cluster.Event) error {
-			if err := quotas.admit(w, e); err != nil {
+			if err := quotas.admit(e); err != nil {
 				return err
 			}
 			return p.spare.Admit(w, e)
@@ -112,6 +111,12 @@ func (p *player) begin() (before action.Object, err error) {
 		options.Mutate = p.spreads.Mutate
 	}
 	p.world = nodes.New(options, objects...)
+	for _, pod := range p.world.Pods() {
+		s.put(pod)
+	}
+	// They are the first to see an event, so that they see all events in their order.
+	p.world.OnEvent(s.see)
+	p.world.OnEvent(quotas.see)
 	if p.scene.hasAgents() {
 		p.world.NodeAgents()
 	}
@@ -253,6 +258,9 @@ func (p *player) forecast(before action.Object) (*Report, error) {
 	f.Phase, f.Message = judged.Phase, judged.Message
 	if f.Phase == progress.Progressing { // and yet nothing more happens
 		f.Phase = progress.Failed
+	}
+	if f.Phase == progress.Failed {
+		f.Message += unscheduled(p.world.View(nil).Owned(set.UID))
 	}
 	if p.edit.To != nil {
 		edited, err := p.scene.typed(p.edit.To)

@@ -8,81 +8,116 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/storage/volume"
 
+	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
-// quotas refuse the creation of pods beyond the resource quotas of the namespace.
-type quotas struct {
-	scene *Scene
-	began map[corev1.ResourceName]resource.Quantity // usage of the pods of the workload before the edit
+// quotas refuse pods and claims beyond the resource quotas of the namespace.
+type quotas []*quota
+
+// quota is a resource quota. Its use is the one of its status at first, and follows the changes of pods and claims.
+type quota struct {
+	*corev1.ResourceQuota
+
+	used corev1.ResourceList
 }
 
-func newQuotas(scene *Scene) *quotas {
-	return &quotas{scene: scene, began: usage(scene.Pods)}
+func newQuotas(all []*corev1.ResourceQuota) quotas {
+	var q quotas
+	for _, one := range all {
+		used := corev1.ResourceList{}
+		addTo(used, one.Status.Used)
+		q = append(q, &quota{ResourceQuota: one, used: used})
+	}
+	return q
 }
 
-// admit refuses a new pod for which a quota has no room.
-func (q *quotas) admit(w *cluster.World, e cluster.Event) error {
-	pod, isPod := e.Object.(*corev1.Pod)
-	if !isPod || e.Type != cluster.Added {
+// admit refuses a write that needs more than a quota has left.
+func (q quotas) admit(e cluster.Event) error {
+	if e.Type == cluster.Deleted {
 		return nil
 	}
-	now, wanted := usage(w.Pods()), usage([]*corev1.Pod{pod})
-	for _, quota := range q.scene.Quotas {
-		if len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
-			continue
-		}
-		if over := q.exceeded(quota, now, wanted); len(over) > 0 {
+	for _, quota := range q {
+		if over := quota.exceeded(quota.change(e)); len(over) > 0 {
 			return fmt.Errorf("exceeded quota: %s, %s", quota.Name, strings.Join(over, ", "))
 		}
 	}
 	return nil
 }
 
-func (q *quotas) exceeded(quota *corev1.ResourceQuota, now, wanted map[corev1.ResourceName]resource.Quantity) []string {
+// see takes an event in.
+func (q quotas) see(e cluster.Event) {
+	for _, quota := range q {
+		addTo(quota.used, quota.change(e))
+	}
+}
+
+// change returns how a write changes the use of the quota.
+func (q *quota) change(e cluster.Event) corev1.ResourceList {
+	change := corev1.ResourceList{}
+	if e.Type != cluster.Deleted && matches(q.ResourceQuota, e.Object) {
+		addTo(change, usage(e.Object))
+	}
+	if e.Old != nil && matches(q.ResourceQuota, e.Old) {
+		subtractFrom(change, usage(e.Old))
+	}
+	return change
+}
+
+// exceeded describes the resources of which the quota has too little left.
+func (q *quota) exceeded(wanted corev1.ResourceList) []string {
 	var over []string
-	for name, hard := range quota.Status.Hard {
-		more, known := wanted[name]
-		if !known || more.IsZero() {
-			continue
-		}
-		used := quota.Status.Used[name].DeepCopy()
-		used.Sub(q.began[name])
-		used.Add(now[name])
+	for name, hard := range q.Status.Hard {
+		more, used := wanted[name], q.used[name]
 		sum := used.DeepCopy()
 		sum.Add(more)
-		if sum.Cmp(hard) > 0 {
-			over = append(over, fmt.Sprintf("requested: %s=%s, used: %[1]s=%s, limited: %[1]s=%s", name, more.String(), used.String(), hard.String()))
+		if more.Sign() > 0 && sum.Cmp(hard) > 0 {
+			over = append(over, fmt.Sprintf("requested: %[1]s=%[2]s, used: %[1]s=%[3]s, limited: %[1]s=%[4]s", name, more.String(), used.String(), hard.String()))
 		}
 	}
 	slices.Sort(over)
 	return over
 }
 
-// usage counts the use of quotas by pods, by the names that quotas have for it.
-func usage(pods []*corev1.Pod) map[corev1.ResourceName]resource.Quantity {
-	used := map[corev1.ResourceName]resource.Quantity{}
-	add := func(name corev1.ResourceName, more resource.Quantity) {
-		sum := used[name]
-		sum.Add(more)
-		used[name] = sum
+// usage returns the use of quotas by an object, by the names that quotas have for it. Other objects than pods and claims use
+// nothing.
+func usage(o action.Object) corev1.ResourceList {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		return usageOfPod(o)
+	case *corev1.PersistentVolumeClaim:
+		return usageOfClaim(o)
 	}
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		add(corev1.ResourcePods, resource.MustParse("1"))
-		add("count/pods", resource.MustParse("1"))
-		for name, quantity := range requests(pod) {
-			add("requests."+name, quantity)
-			if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
-				add(name, quantity)
-			}
-		}
-		for name, quantity := range resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}) {
-			add("limits."+name, quantity)
-		}
+	return nil
+}
+
+func usageOfPod(pod *corev1.Pod) corev1.ResourceList {
+	used := corev1.ResourceList{"count/pods": one()}
+	if isOver(pod) {
+		return used
+	}
+	used[corev1.ResourcePods] = one()
+	for name, quantity := range requests(pod) {
+		used[name], used["requests."+name] = quantity, quantity
+	}
+	for name, quantity := range resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}) {
+		used["limits."+name] = quantity
 	}
 	return used
 }
+
+func usageOfClaim(claim *corev1.PersistentVolumeClaim) corev1.ResourceList {
+	storage := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	used := corev1.ResourceList{
+		"count/persistentvolumeclaims": one(), corev1.ResourcePersistentVolumeClaims: one(), corev1.ResourceRequestsStorage: storage,
+	}
+	if class := corev1.ResourceName(volume.GetPersistentVolumeClaimClass(claim)); class != "" {
+		ofClass := class + ".storageclass.storage.k8s.io/"
+		used[ofClass+corev1.ResourcePersistentVolumeClaims], used[ofClass+corev1.ResourceRequestsStorage] = one(), storage
+	}
+	return used
+}
+
+func one() resource.Quantity { return *resource.NewQuantity(1, resource.DecimalSI) }

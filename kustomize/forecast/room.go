@@ -2,7 +2,6 @@ package forecast
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
@@ -14,8 +13,12 @@ func (s *scheduler) room(w *cluster.World, pod *corev1.Pod) (reason string) {
 	if node == nil {
 		return ""
 	}
-	wanted := requests(pod)
-	used := s.usedBeside(w, pod)
+	wanted, used := requests(pod), corev1.ResourceList{}
+	for _, other := range s.load(pod.Spec.NodeName).pods {
+		if other.UID != pod.UID {
+			addTo(used, requests(other))
+		}
+	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		all, known := node.Status.Allocatable[name]
 		want := wanted[name]
@@ -30,23 +33,4 @@ func (s *scheduler) room(w *cluster.World, pod *corev1.Pod) (reason string) {
 		}
 	}
 	return reason
-}
-
-// usedBeside is the sum of the requests of the other pods on the node of a pod.
-func (s *scheduler) usedBeside(w *cluster.World, pod *corev1.Pod) map[corev1.ResourceName]resource.Quantity {
-	var beside []*corev1.Pod
-	for _, other := range w.Pods() {
-		if other.Spec.NodeName == pod.Spec.NodeName && other.UID != pod.UID {
-			beside = append(beside, other)
-		}
-	}
-	used := map[corev1.ResourceName]resource.Quantity{}
-	for _, load := range []load{s.others[pod.Spec.NodeName], loads(beside)[pod.Spec.NodeName]} {
-		for name, more := range load.sum {
-			sum := used[name]
-			sum.Add(more)
-			used[name] = sum
-		}
-	}
-	return used
 }

@@ -32,6 +32,8 @@ type Scene struct {
 	Claims    []*corev1.PersistentVolumeClaim
 	// Classes are the storage classes of the cluster.
 	Classes []*storagev1.StorageClass
+	// Volumes are bound to claims; a volume that is missing can be mounted on all nodes.
+	Volumes []*corev1.PersistentVolume
 	Quotas  []*corev1.ResourceQuota
 	// Budgets and Unavailable are the disruption budgets of the namespace: PodDisruptionBudgets and PodUnavailableBudgets.
 	Budgets     []*policyv1.PodDisruptionBudget

@@ -173,6 +173,7 @@ func (c *command) gather(ctx context.Context, named workload.Named, edit change)
 		return nil, nil, err
 	}
 	scene.ReadOthers(ctx, client)
+	scene.ReadVolumes(ctx, client)
 	if edit.none() || scene.Set.GetResourceVersion() == "" {
 		return scene, nil, nil
 	}

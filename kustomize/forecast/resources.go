@@ -1,0 +1,32 @@
+package forecast
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// requests returns the requests of a pod, with its overhead.
+func requests(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+}
+
+// isOver reports whether all containers of the pod have ended for good.
+func isOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func addTo(sum, more corev1.ResourceList) {
+	for name, quantity := range more {
+		total := sum[name]
+		total.Add(quantity)
+		sum[name] = total
+	}
+}
+
+func subtractFrom(sum, less corev1.ResourceList) {
+	for name, quantity := range less {
+		total := sum[name]
+		total.Sub(quantity)
+		sum[name] = total
+	}
+}
