@@ -116,6 +116,9 @@ func TestACreationIsPlayed(t *testing.T) {
 func TestFeatureGatesOfTheOperatorAreRead(t *testing.T) {
 	served(t)
 	managers := clitest.Objects(t).Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("flotilla-system")
+	t.Cleanup(func() { // the next installation makes it without feature gates
+		require.NoError(t, managers.Delete(context.Background(), "cloneset-manager", metav1.DeleteOptions{}))
+	})
 	for gates, assumed := range map[string]string{
 		"InPlaceWorkloadVerticalScaling=false": "",
 		"OfAnotherVersion=true":                "cloneset-manager has feature gates OfAnotherVersion=true, and the default ones are played: ",
@@ -128,4 +131,58 @@ func TestFeatureGatesOfTheOperatorAreRead(t *testing.T) {
 		assert.Contains(t, strings.Join(f.Assumed, "\n"), assumed)
 		assert.Equal(t, assumed == "", len(f.Assumed) == 0, f.Assumed)
 	}
+}
+
+// stand stores an object of the cluster until the test ends.
+func stand(t *testing.T, resource, namespace, manifest string) {
+	t.Helper()
+	objects := clitest.Objects(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(namespace)
+	object, err := objects.Create(t.Context(), scenes.Object(t, manifest), metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { // no controller removes the finalizers of volumes and claims
+		free := []byte(`{"metadata": {"finalizers": null}}`)
+		_, err := objects.Patch(context.Background(), object.GetName(), types.MergePatchType, free, metav1.PatchOptions{})
+		require.NoError(t, err)
+		require.NoError(t, objects.Delete(context.Background(), object.GetName(), metav1.DeleteOptions{}))
+	})
+}
+
+// The volume of a claim keeps pods away from the only node.
+func TestVolumesAreReadWithTheRightsOfTheUser(t *testing.T) {
+	served(t)
+	stand(t, "nodes", "", "{apiVersion: v1, kind: Node, metadata: {name: here}}")
+	stand(t, "persistentvolumes", "", `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: data}
+spec:
+  accessModes: [ReadWriteMany]
+  capacity: {storage: 1Gi}
+  local: {path: /data}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [there]}]}]}}
+`)
+	stand(t, "persistentvolumeclaims", "default", `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: data, resources: {requests: {storage: 1Gi}}}
+`)
+	manifest := scenes.Object(t, scenes.Web)
+	for field, value := range map[string]any{
+		"tolerations": map[string]any{"operator": "Exists"},
+		"volumes":     map[string]any{"name": "data", "persistentVolumeClaim": map[string]any{"claimName": "data"}},
+	} {
+		require.NoError(t, unstructured.SetNestedSlice(manifest.Object, []any{value}, "spec", "template", "spec", field))
+	}
+	file := written(t, manifest.Object)
+
+	f, output, code := simulated(t, clitest.Administrator, "-f", file)
+	assert.Equal(t, cli.NotSo, code, output)
+	assert.Contains(t, f.Message, "0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity")
+	assert.Empty(t, f.Assumed)
+
+	clitest.AllowNobody(t, map[string][]string{"get": {"clonesets"}, "list": {"pods", "controllerrevisions", "persistentvolumeclaims", "nodes"}})
+	f, output, code = simulated(t, clitest.Nobody, "-f", file)
+	assert.Equal(t, cli.Done, code, output)
+	assert.Contains(t, strings.Join(f.Assumed, "\n"), "persistent volumes cannot be read, and each is taken to be mountable on all nodes: ")
 }
