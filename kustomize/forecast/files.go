@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -91,6 +92,9 @@ func Files(objects []*unstructured.Unstructured, named workload.Named, now time.
 		if err := s.add(o); err != nil {
 			return nil, fmt.Errorf("read %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
+	}
+	if len(s.Volumes) == 0 && slices.ContainsFunc(s.Claims, func(c *corev1.PersistentVolumeClaim) bool { return c.Spec.VolumeName != "" }) {
+		s.Unread = append(s.Unread, "the file has no PersistentVolumes, and each is taken to be mountable on all nodes")
 	}
 	if len(s.Nodes) == 0 && s.isOnEachNode() {
 		s.Unread = append(s.Unread, "the file has no nodes, and "+s.withoutNodes())

@@ -161,6 +161,24 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 				assert.Equal(t, []any{progress.Complete, 10, 10}, []any{f.Phase, f.InPlace, f.LowestAvailable}, f.Message)
 			},
 		},
+		"recreated pods on full nodes": {
+			edit: func(s *v1beta1.CloneSet) {
+				scenes.NewImage(s)
+				s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = v1beta1.ReCreate
+			},
+			scene: func(s *forecast.Scene) {
+				onSmallNodes(s)
+				for _, n := range s.Nodes {
+					cpu := n.Status.Allocatable.Cpu()
+					cpu.Sub(*quantity("1"))
+					n.Status.Allocatable["cpu"] = *cpu
+				}
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []any{progress.Complete, 10, 8}, []any{f.Phase, f.Recreated, f.LowestAvailable}, f.Message)
+			},
+		},
 		"a new pod with an image that another pod cannot pull": {
 			edit: func(s *v1beta1.CloneSet) { s.Spec.Replicas = new(int32(11)) },
 			scene: func(s *forecast.Scene) {

@@ -53,13 +53,16 @@ func (w *World) room(pod *corev1.Pod, c *corev1.Container) string {
 	return ""
 }
 
-// freed lets the kubelet of a node look again at the resizes that it has put off.
+// freed lets the kubelet of a node with more room look again at the resizes that it has put off, and the scheduler at the pods
+// that wait for a node, where the options decide about them.
 func (w *World) freed(node string) {
-	if w.Options.Room == nil {
-		return
-	}
 	for _, pod := range w.Pods() {
-		if r := w.runtimes[pod.UID]; pod.Spec.NodeName == node && r != nil && r.pending == corev1.PodReasonDeferred {
+		r := w.runtimes[pod.UID]
+		switch {
+		case w.Options.Schedule != nil && pod.Spec.NodeName == "":
+			key, uid := cluster.KeyOf(pod), pod.UID
+			w.After(w.Takes(cluster.Scheduling, time.Second), func() { w.schedule(key, uid) })
+		case w.Options.Room != nil && pod.Spec.NodeName == node && r != nil && r.pending == corev1.PodReasonDeferred:
 			w.After(w.Takes(cluster.Noticing, time.Second), func() { w.sync(r.key, r.uid) })
 		}
 	}
