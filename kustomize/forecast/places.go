@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// places are the nodes of the simulated cluster. The nodes decide how many pods a DaemonSet has: where they are unknown, they are
-// those of its pods, as its selector of nodes wants them.
+// places are the nodes of the simulated cluster. The nodes decide how many pods a DaemonSet has: if they are unknown, the nodes of
+// its pods take their place, with the labels that its selector of nodes wants.
 func (s *Scene) places() []*corev1.Node {
 	if len(s.Nodes) > 0 || !s.isOnEachNode() {
 		return s.Nodes

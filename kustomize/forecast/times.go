@@ -80,7 +80,7 @@ func missing(pods []*corev1.Pod) []string {
 	return all
 }
 
-// pullErrors are the reasons for which a container waits whose image cannot be pulled.
+// pullErrors are the reasons of containers that wait because their image cannot be pulled.
 func pullErrors() []string {
 	return []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 }

@@ -62,7 +62,7 @@ func database(t *testing.T, zones ...string) *forecast.Scene {
 	return scene
 }
 
-// running returns the scene around a StatefulSet whose pod i runs on node i, with volumes that only nodes with the same value
+// running returns the scene around a StatefulSet. Its pod i runs on node i, with volumes that only nodes with the same value
 // of a label can mount.
 func running(t *testing.T, label string, zones ...string) *forecast.Scene {
 	t.Helper()

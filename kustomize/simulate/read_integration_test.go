@@ -112,7 +112,7 @@ func TestACreationIsPlayed(t *testing.T) {
 	assert.Contains(t, output, `clonesets.apps.kruise.io "other" not found`)
 }
 
-// An operator is played with its feature gates. This version does not know those of another one, and the defaults are played.
+// An operator is played with its feature gates. A gate that this version does not know is named, and the defaults are played.
 func TestFeatureGatesOfTheOperatorAreRead(t *testing.T) {
 	served(t)
 	managers := clitest.Objects(t).Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("flotilla-system")

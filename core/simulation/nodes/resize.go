@@ -56,6 +56,9 @@ func (w *World) room(pod *corev1.Pod, c *corev1.Container) string {
 // freed lets the kubelet of a node with more room look again at the resizes that it has put off, and the scheduler at the pods
 // that wait for a node, where the options decide about them.
 func (w *World) freed(node string) {
+	if w.Options.Schedule == nil && w.Options.Room == nil {
+		return
+	}
 	for _, pod := range w.Pods() {
 		r := w.runtimes[pod.UID]
 		switch {
