@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
@@ -161,6 +162,19 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 				assert.Equal(t, []any{progress.Complete, 10, 10}, []any{f.Phase, f.InPlace, f.LowestAvailable}, f.Message)
 			},
 		},
+		"cpu beside pods of others that wait for theirs": {
+			edit: requesting("1100m"),
+			scene: func(s *forecast.Scene) {
+				onSmallNodes(s)
+				for _, n := range s.Nodes {
+					s.Others = append(s.Others, waitingFor("50", "100m", n.Name))
+				}
+			},
+			check: func(t *testing.T, f *forecast.Report) {
+				t.Helper()
+				assert.Equal(t, []any{progress.Complete, 10, 10}, []any{f.Phase, f.InPlace, f.LowestAvailable}, f.Message)
+			},
+		},
 		"recreated pods on full nodes": {
 			edit: func(s *v1beta1.CloneSet) {
 				scenes.NewImage(s)
@@ -237,6 +251,21 @@ spec: {selector: {matchLabels: {app: web}}, maxUnavailable: 1}
 func requesting(cpu string) func(*v1beta1.CloneSet) {
 	return func(s *v1beta1.CloneSet) {
 		s.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": *quantity(cpu)}
+	}
+}
+
+// waitingFor returns a pod that has an amount of cpu, and waits for another one.
+func waitingFor(cpu, has, node string) *corev1.Pod {
+	resources := func(cpu string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": *quantity(cpu)}}
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "on-" + node, Namespace: "other", UID: types.UID(node)},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Resources: resources(cpu)}}},
+		Status: corev1.PodStatus{
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Resources: new(resources(has))}},
+		},
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
+
 	"github.com/flotilla-project/flotilla/kustomize/install"
 	"github.com/flotilla-project/flotilla/kustomize/workload"
 )
@@ -172,7 +174,7 @@ func (s *Scene) ReadOthers(ctx context.Context, client *workload.Client) {
 	}
 }
 
-// outline is the part of a pod that a scheduler looks at.
+// outline is the part of a pod that a scheduler and the kubelet of its node look at.
 func outline(pod *corev1.Pod) *corev1.Pod {
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels}}
 	o.Spec.NodeName, o.Spec.Overhead, o.Status.Phase = pod.Spec.NodeName, pod.Spec.Overhead, pod.Status.Phase
@@ -181,6 +183,10 @@ func outline(pod *corev1.Pod) *corev1.Pod {
 	}
 	for _, c := range pod.Spec.Containers {
 		o.Spec.Containers = append(o.Spec.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
+	}
+	if pending := podstate.Condition(pod, corev1.PodResizePending); pending != nil {
+		o.Status.Conditions = []corev1.PodCondition{*pending}
+		o.Status.InitContainerStatuses, o.Status.ContainerStatuses = pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses
 	}
 	return o
 }

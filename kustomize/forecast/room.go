@@ -1,8 +1,12 @@
 package forecast
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
@@ -16,7 +20,7 @@ func (s *scheduler) room(w *cluster.World, pod *corev1.Pod) (reason string) {
 	wanted, used := requests(pod), corev1.ResourceList{}
 	for _, other := range s.load(pod.Spec.NodeName).pods {
 		if other.UID != pod.UID {
-			addTo(used, requests(other))
+			addTo(used, requests(allocated(other)))
 		}
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
@@ -33,4 +37,22 @@ func (s *scheduler) room(w *cluster.World, pod *corev1.Pod) (reason string) {
 		}
 	}
 	return reason
+}
+
+// allocated returns the pod with the resources that its node gives it: a container runs with the earlier ones while a resize waits.
+func allocated(pod *corev1.Pod) *corev1.Pod {
+	pending := podstate.Condition(pod, corev1.PodResizePending)
+	if pending == nil || pending.Status != corev1.ConditionTrue {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	for _, c := range podspec.LongRunning(&pod.Spec) {
+		for i := range statuses {
+			if statuses[i].Name == c.Name && statuses[i].Resources != nil {
+				c.Resources = *statuses[i].Resources
+			}
+		}
+	}
+	return pod
 }

@@ -86,7 +86,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 		played.Times = &times
 	}
 	f, err := forecast.Play(ctx, scene, played)
-	if err == nil && c.watch {
+	if err == nil && c.watch { // once more, because a film must know how long it is
 		played.Shown = c.draw(ctx, f.Seconds)
 		f, err = forecast.Play(ctx, scene, played)
 	}
