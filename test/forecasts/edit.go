@@ -58,6 +58,9 @@ func (r *Rollout) ComesTrue(t *testing.T) {
 	assert.Equal(t, want, got, "%s", f.Message)
 }
 
+// atOnce is within how many seconds after the edit the first pod changes if nothing has to be waited for.
+const atOnce = 1
+
 // promised is the record that a forecast promises.
 func promised(f *forecast.Report) record {
 	r := record{InPlace: f.InPlace, Recreated: f.Recreated, Added: f.Added, Removed: f.Removed, Lowest: f.LowestAvailable, Most: f.MostPods}
@@ -67,8 +70,12 @@ func promised(f *forecast.Report) record {
 	return r
 }
 
-// oneByOne reports whether each pod is updated or deleted alone. Others have no order.
+// oneByOne reports whether each pod is updated or deleted alone, from the moment of the edit on. Others have no order: if the update
+// first waits until a time is over, such as the patience with a node agent, that time ends for each pod at its own moment.
 func oneByOne(f *forecast.Report) bool {
+	if len(f.Batches) > 0 && f.Batches[0].Seconds > atOnce {
+		return false
+	}
 	for _, b := range f.Batches {
 		if len(b.Pods) > 1 {
 			return false

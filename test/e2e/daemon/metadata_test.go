@@ -41,6 +41,7 @@ func followsMetadata(t *testing.T, meanwhile func(*corev1.Pod)) {
 	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, reader, other)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
+	metaOf(t, before)
 	meanwhile(before)
 	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) { s.Spec.Template.Annotations["config"] = "b" })
 	after := settles(t, set)
@@ -77,6 +78,7 @@ func TestImageAndEnvironmentChangeInOneRestart(t *testing.T) {
 	set := newSet(world.Namespace(t), map[string]string{"config": "a"}, main)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
+	metaOf(t, before)
 	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) {
 		s.Spec.Template.Annotations["config"] = "b"
 		s.Spec.Template.Spec.Containers[0].Image = app + "v2"
@@ -141,6 +143,7 @@ func TestUpdatesInPlaceFollowPriorities(t *testing.T) {
 	set := newSet(world.Namespace(t), map[string]string{"app-config": "a"}, main, sidecar)
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
+	metaOf(t, before)
 	rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) {
 		s.Spec.Template.Annotations["app-config"] = "b"
 		s.Spec.Template.Spec.Containers[0].Image = app + "v2"

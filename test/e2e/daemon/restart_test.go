@@ -157,6 +157,9 @@ func TestANativeSidecarChangesInPlace(t *testing.T) {
 	set.Spec.Template.Spec.InitContainers = []corev1.Container{proxy}
 	require.NoError(t, world.Client.Create(t.Context(), set))
 	before := settles(t, set)
+	story.Reaches(t, world, before, "described by the agent", func(o *corev1.Pod) error {
+		return story.Want(o.Annotations[contract.RuntimeContainersMetaAnnotation] != "", "annotations are %v", o.Annotations)
+	})
 	step := func(proxy, main int32, change func(*corev1.PodTemplateSpec)) *corev1.Pod {
 		t.Helper()
 		rollout := forecasts.Edit(t, world, set, func(s *clonesets.CloneSet) { change(&s.Spec.Template) })
