@@ -134,11 +134,13 @@ func TestMetricsShowTheCertificateOfTheWebhooks(t *testing.T) {
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-webhook-certs"}, &secret))
 	scrape := call{address: options.MetricsAddr, path: "/metrics", token: reader, roots: x509.NewCertPool()}
 	require.True(t, scrape.roots.AppendCertsFromPEM(secret.Data["ca.crt"]))
-	code, page := scrape.do(t.Context())
-	assert.Equal(t, http.StatusOK, code, page)
+	await.Until(t, func(c *assert.CollectT) { // a replica may be ready before it serves its metrics
+		code, page := scrape.do(t.Context())
+		assert.Equal(c, http.StatusOK, code, page)
+	})
 
 	scrape.roots = x509.NewCertPool()
-	_, page = scrape.do(t.Context())
+	_, page := scrape.do(t.Context())
 	assert.Contains(t, page, "unknown authority")
 }
 

@@ -253,10 +253,12 @@ func TestOperatorFromFirstStartToHandover(t *testing.T) {
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	assert.Contains(t, err.Error(), "spec.strategyType", "refused in the words of the version sent")
 
-	_, scraped := get(t.Context(), options.MetricsAddr, "/metrics")
-	assert.Contains(t, scraped, "kruise_manager_is_leader 1")
-	assert.Contains(t, scraped, `flotilla_build_info{feature="widget"`)
-	assert.Contains(t, scraped, `flotilla_webhook_certificate_expiry_timestamp_seconds{certificate="serving"}`)
+	await.Until(t, func(c *assert.CollectT) {
+		_, scraped := get(t.Context(), options.MetricsAddr, "/metrics")
+		assert.Contains(c, scraped, "kruise_manager_is_leader 1")
+		assert.Contains(c, scraped, `flotilla_build_info{feature="widget"`)
+		assert.Contains(c, scraped, `flotilla_webhook_certificate_expiry_timestamp_seconds{certificate="serving"}`)
+	})
 
 	var lease coordinationv1.Lease
 	require.NoError(t, admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "widget-manager"}, &lease))
