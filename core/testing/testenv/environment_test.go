@@ -42,6 +42,22 @@ func TestAuditCountsWritesByUserAgent(t *testing.T) {
 	assert.Equal(t, []string{"create configmaps", "update configmaps", "get configmaps"}, got)
 }
 
+// A state that is over before anybody looks is seen, and so is the last one of an object that is gone.
+func TestNoStateIsMissed(t *testing.T) {
+	c := env.Client(t)
+	first := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "a"}}
+	require.NoError(t, c.Create(t.Context(), first))
+	now := first.DeepCopy()
+	for _, value := range []string{"brief", "last"} {
+		testenv.Edit(t, c, now, func(o *corev1.ConfigMap) { o.Data = map[string]string{"value": value} })
+	}
+	require.NoError(t, c.Delete(t.Context(), now))
+	for _, value := range []string{"brief", "last"} {
+		seen := testenv.Passes(t, &env, first, func(o *corev1.ConfigMap) bool { return o.Data["value"] == value })
+		assert.Equal(t, first.UID, seen.UID)
+	}
+}
+
 func TestManagerServesItsCache(t *testing.T) {
 	ns := env.Namespace(t)
 	mgr := env.Manager(t)

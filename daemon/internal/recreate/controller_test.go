@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/await"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -108,20 +109,19 @@ func TestThePodIsNotReadyMeanwhile(t *testing.T) {
 	r.Spec.Strategy.UnreadyGracePeriodSeconds = new(int64(2))
 	r.Spec.TTLSecondsAfterFinished = new(int32(1))
 	require.NoError(t, c.Create(t.Context(), r))
-	hold := func() *corev1.PodCondition {
-		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
-		return podstate.Condition(pod, contract.KruisePodReady)
-	}
-	await.Until(t, func(collect *assert.CollectT) {
-		if held := hold(); assert.NotNil(collect, held) {
-			assert.Equal(collect, corev1.ConditionFalse, held.Status)
-			assert.JSONEq(collect, `[{"userAgent":"ContainerRecreateRequest","key":"`+r.Namespace+`/again"}]`, held.Message)
-		}
+	held := testenv.Passes(t, &env, pod, func(pod *corev1.Pod) bool { return podstate.Condition(pod, contract.KruisePodReady) != nil })
+	condition := podstate.Condition(held, contract.KruisePodReady)
+	assert.Equal(t, corev1.ConditionFalse, condition.Status)
+	assert.JSONEq(t, `[{"userAgent":"ContainerRecreateRequest","key":"`+r.Namespace+`/again"}]`, condition.Message)
+	waiting := testenv.Passes(t, &env, r, func(r *v1beta1.ContainerRecreateRequest) bool {
+		return meta.IsStatusConditionTrue(r.Status.Conditions, v1beta1.PreRecreateGrace)
 	})
-	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(r), r))
-	assert.Contains(t, r.Finalizers, v1beta1.UnreadyAcquiredFinalizer)
-	assert.Empty(t, machine.killed(), "not before the grace is over")
-	await.Until(t, func(collect *assert.CollectT) { assert.Equal(collect, corev1.ConditionTrue, hold().Status) })
+	assert.Contains(t, waiting.Finalizers, v1beta1.UnreadyAcquiredFinalizer, "the pod is held before the grace begins")
+	restarted := testenv.Passes(t, &env, held, func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].ContainerID != "containerd://a-0" })
+	assert.Equal(t, corev1.ConditionFalse, podstate.Condition(restarted, contract.KruisePodReady).Status, "it is held until its container has started")
+	testenv.Passes(t, &env, restarted, func(pod *corev1.Pod) bool {
+		return podstate.Condition(pod, contract.KruisePodReady).Status == corev1.ConditionTrue
+	})
 	assert.Equal(t, []string{"containerd://a-0"}, machine.killed())
 	await.Until(t, func(collect *assert.CollectT) {
 		assert.True(collect, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(r), r)), "ttl counts by the manager's clock")

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/flotilla-project/flotilla/core/testing/await"
+	"github.com/flotilla-project/flotilla/core/testing/testenv"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -61,12 +62,12 @@ func TestAJobPullsOnAllItsNodes(t *testing.T) {
 		job.Spec.Parallelism = new(intstr.FromInt(2))
 		job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(1))
 	})
+	ended := testenv.Passes(t, &env, job, func(job *v1beta1.ImagePullJob) bool { return job.Status.Message == "job has completed" })
+	assert.EqualValues(t, 5, ended.Status.Succeeded)
 	await.Until(t, func(collect *assert.CollectT) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(job), job)
 		assert.True(collect, apierrors.IsNotFound(err), "its time is over")
 	})
-	assert.EqualValues(t, 5, job.Status.Succeeded)
-	assert.Equal(t, "job has completed", job.Status.Message)
 }
 
 func TestFailedNodesAreNamedWithTheirReason(t *testing.T) {

@@ -141,9 +141,9 @@ func TestRestartsAreLimited(t *testing.T) {
 func TestAnEndedJobGoesWithItsPods(t *testing.T) {
 	t.Parallel()
 	job := newBroadcastJob(t, "sleep", "0s")
-	job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(5))
 	require.NoError(t, world.Client.Create(t.Context(), job))
 	endsEverywhere(t, job, v1beta1.JobComplete)
+	story.Edit(t, world, job, func(job *v1beta1.BroadcastJob) { job.Spec.CompletionPolicy.TTLSecondsAfterFinished = new(int32(1)) })
 	story.Gone(t, world, job)
 	story.Eventually(t, "the end of the pods", func(context.Context) error {
 		pods := world.Pods(t, job.Namespace)
