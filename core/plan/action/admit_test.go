@@ -45,11 +45,11 @@ func TestAQuestionChangesNothing(t *testing.T) {
 	assert.Equal(t, before, p)
 
 	step := Step{Name: "update"}
-	p.Put(&step, b)
+	assert.True(t, p.Try(&step, b))
 	assert.False(t, p.MayTry(&a, &step), "the other one is the probe")
 	assert.True(t, p.MayTry(&b, &step), "it is itself")
 	assert.True(t, p.MayTry(&a, nil), "a step that nobody adds is no part of the plan")
-	p.Hold(&step, a)
+	assert.False(t, p.Try(&step, a), "it yields its place, and is explained")
 	p.Add(step)
 	assert.False(t, p.MayTry(&a, nil))
 	assert.Equal(t, 1, p.Tries("update"))

@@ -171,6 +171,17 @@ func (p *Plan) YieldsPlace(a *Action, building *Step) bool {
 	return !p.MayTry(a, building) && !p.Transient(a)
 }
 
+// Try puts the action into a step that is to be added later, and reports whether it did. An action that yields its place
+// is held instead.
+func (p *Plan) Try(building *Step, a Action) bool {
+	if p.YieldsPlace(&a, building) {
+		p.Hold(building, a)
+		return false
+	}
+	p.Put(building, a)
+	return true
+}
+
 // probe is the first action of a refused purpose that the plan, or the step that is to be added to it, tries; nil for
 // none.
 func (p *Plan) probe(purpose Purpose, building *Step) *Action {

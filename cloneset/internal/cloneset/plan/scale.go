@@ -119,12 +119,9 @@ func deleteSpecified(p *pass) {
 			}
 		}
 		a := p.deletePod(&step, o, podupdate.DeleteReason{Reason: "SpecifiedDelete", Message: "it is marked for deletion"})
-		if p.plan.YieldsPlace(&a, &step) {
-			p.plan.Hold(&step, a)
-			continue
+		if p.plan.Try(&step, a) {
+			limit -= cost
 		}
-		limit -= cost
-		p.plan.Put(&step, a)
 	}
 	p.addWithHandovers(step)
 }
@@ -177,14 +174,9 @@ func scaleIn(p *pass) {
 			continue
 		}
 		a := p.deletePod(&step, o, podupdate.DeleteReason{Reason: "ScaleIn", Message: "there are more pods than spec.replicas"})
-		if p.plan.YieldsPlace(&a, &step) {
-			p.plan.Hold(&step, a)
-			continue
-		}
-		if o.serving() {
+		if p.plan.Try(&step, a) && o.serving() {
 			limit--
 		}
-		p.plan.Put(&step, a)
 	}
 	p.addWithHandovers(step)
 }

@@ -257,12 +257,8 @@ func (p *pass) move(step *action.Step, wanted []int, target *appsv1.ControllerRe
 			}
 			continue
 		}
-		if podupdate.HasWrites(a) {
-			if p.plan.YieldsPlace(&a, step) {
-				p.plan.Hold(step, a)
-				continue
-			}
-			p.plan.Put(step, a)
+		if podupdate.HasWrites(a) && !p.plan.Try(step, a) {
+			continue
 		}
 		chosen++
 		if o.Available {

@@ -173,13 +173,10 @@ func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 		return false
 	}
 	if a := p.workload.UpdateInPlace(o.State, u, target); podupdate.HasWrites(a) {
-		if p.plan.YieldsPlace(&a, step) {
-			p.plan.Hold(step, a)
-			o.touched = true
+		if o.touched = true; !p.plan.Try(step, a) {
 			return false
 		}
 		p.left.inPlace--
-		p.plan.Put(step, a)
 	}
 	o.touched, o.leaving = true, true
 	return true

@@ -165,12 +165,7 @@ func (p *pass) pull(t *tally) {
 				nodeimage.MaxImagesPerNode, nodeimage.MaxTagsPerImage, nodeimage.MaxSecretsPerImage)
 		case begins || n.outdated:
 			for _, write := range p.bring(t, image, n, asked, "Pull", fmt.Sprintf("node %d of %d", i+1, len(p.Targets))) {
-				if p.plan.YieldsPlace(&write, &begin) {
-					p.plan.Hold(&begin, write)
-					continue
-				}
-				p.plan.Put(&begin, write)
-				if begins {
+				if p.plan.Try(&begin, write) && begins {
 					budget--
 				}
 			}

@@ -20,12 +20,11 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 			Note: "Deleted pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": " + message,
 		},
 	})
-	if podupdate.HasWrites(a) && p.plan.YieldsPlace(&a, step) {
-		p.plan.Hold(step, a)
+	writes := podupdate.HasWrites(a)
+	if writes && !p.plan.Try(step, a) {
 		return false
 	}
-	o.leaving = true
-	if !podupdate.HasWrites(a) {
+	if o.leaving = true; !writes {
 		if !o.Active { // refresh reports the others
 			p.plan.Wait(podupdate.WaitPreDeleteHook, o.Pod.Name, "the preDelete hook holds the pod, although it has ended")
 		}
@@ -34,7 +33,6 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	if l := p.Set.Spec.Lifecycle; a.Verb != action.Delete && l.PreDelete.MarkPodNotReady {
 		p.noteMissingReadinessGate(o)
 	}
-	p.plan.Put(step, a)
 	return true
 }
 

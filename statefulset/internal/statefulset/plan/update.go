@@ -219,15 +219,12 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		return p.replace(step, o)
 	}
 	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.HasWrites(a) {
-		if p.plan.YieldsPlace(&a, step) {
-			p.plan.Hold(step, a)
-			o.touched = true
+		if o.touched = true; !p.plan.Try(step, a) {
 			return false
 		}
 		if a.Event == nil && p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
 			p.noteMissingReadinessGate(o)
 		}
-		p.plan.Put(step, a)
 	}
 	o.touched, o.leaving = true, true
 	return true
