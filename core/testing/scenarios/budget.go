@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 )
@@ -48,7 +49,7 @@ func (b *budget) admit(w *cluster.World, e cluster.Event) error {
 		if e.DryRun {
 			w.Violate("a budget's refusal was asked for as a dry run")
 		}
-		return simulate.RefusedByBudget(old, fmt.Errorf("PodUnavailableBudget default/web refuses UPDATE of pod %s", old.Name))
+		return retries.RefusedByBudget(old, fmt.Errorf("PodUnavailableBudget default/web refuses UPDATE of pod %s", old.Name))
 	}
 	if !e.DryRun {
 		b.grants[old.UID], b.served[old.UID] = w.Now(), true

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -81,7 +82,7 @@ func judgeNeedlessBreaks() func(*simulate.World, cluster.Event) {
 			return
 		}
 		before := left[pod.UID]
-		switch out := simulate.IsFalse(pod, contract.InPlaceUpdateReady); {
+		switch out := judges.IsFalse(pod, contract.InPlaceUpdateReady); {
 		case out && before == nil && cluster.IsTrue(pod, corev1.PodReady): // else a hook holds it out of service
 			left[pod.UID] = pod
 		case !out && before != nil:

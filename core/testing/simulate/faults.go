@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 )
 
 // Faults are the faults that an operator meets. Numbers between 0 and 1 are probabilities; the zero value has no
@@ -36,7 +37,7 @@ type Faults struct {
 	// Conflict, TooManyRequests and InternalError are how often a write is refused.
 	Conflict, TooManyRequests, InternalError float64
 	// Refused are kinds of writes that are refused for a while, whatever the number of passes.
-	Refused []Refused
+	Refused []retries.Refused
 	// Timeout is how often a write is done and its answer lost.
 	Timeout float64
 	// ForgetsLostAnswers makes the freshness tracker ignore writes whose answer was lost. Only for tests of this
@@ -200,7 +201,7 @@ func (o *Operator) refusal(object action.Object) error {
 // than it was shown before.
 func (o *Operator) look() *cluster.View {
 	w := o.world
-	w.seen = o.shown
+	w.Sees(o.shown)
 	view := w.CacheView(func(kind string) int {
 		all := len(w.Events(kind))
 		known := o.shown[kind]

@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 )
 
 const (
@@ -16,7 +17,6 @@ const (
 	HookLabel = "hook"
 	// HookTaken is the label's value on a pod whose hook is taken.
 	HookTaken = "on"
-	hookActor = "hook"
 )
 
 // Hook returns a lifecycle hook that AnswerHooks answers.
@@ -72,7 +72,7 @@ func callsForAnswer(e cluster.Event) bool {
 	switch {
 	case e.Actor == cluster.OperatorActor:
 		return true
-	case e.Actor == hookActor, e.Old == nil:
+	case e.Actor == judges.HookActor, e.Old == nil:
 		return false
 	}
 	is, was := e.Object.GetLabels(), e.Old.GetLabels()
@@ -84,13 +84,13 @@ func (w *World) answerHook(pod *corev1.Pod, state string, hooks *workload.Lifecy
 	switch state {
 	case contract.LifecyclePreparingUpdate, contract.LifecyclePreparingDelete:
 		if taken {
-			w.Tell(hookActor, "let pod %s go", pod.Name)
-			_ = cluster.Change(w, hookActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, HookLabel) })
+			w.Tell(judges.HookActor, "let pod %s go", pod.Name)
+			_ = cluster.Change(w, judges.HookActor, "", pod, func(o *corev1.Pod) { delete(o.Labels, HookLabel) })
 		}
 	case contract.LifecycleUpdated, contract.LifecyclePreparingNormal:
 		if !taken && hooks != nil && (hooks.PreNormal != nil || state == contract.LifecycleUpdated) {
-			w.Tell(hookActor, "take pod %s", pod.Name)
-			_ = cluster.Change(w, hookActor, "", pod, func(o *corev1.Pod) { o.Labels[HookLabel] = HookTaken })
+			w.Tell(judges.HookActor, "take pod %s", pod.Name)
+			_ = cluster.Change(w, judges.HookActor, "", pod, func(o *corev1.Pod) { o.Labels[HookLabel] = HookTaken })
 		}
 	}
 }

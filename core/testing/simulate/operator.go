@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 )
 
 // slowest is how long a request takes at most, as in package execute (DefaultTimeout).
@@ -32,8 +33,7 @@ type Operator struct {
 	answers answers
 	time    timeOfPasses
 	spent   bool // the last pass had no time for all of its plan
-	quiet   *retryJudge
-	refused map[*action.Action]bool // actions under way that met one of Faults.Refused
+	retries *retries.Judge
 }
 
 // NewOperator makes the operator of the world that runs the planner under the faults.
@@ -42,13 +42,13 @@ func NewOperator(w *World, p operator.Planner, f Faults) *Operator {
 	o := &Operator{
 		world: w, planner: p, faults: f,
 		rng:     rand.New(rand.NewPCG(f.Seed, w.Options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
-		written: map[string]int{}, shown: map[string]int{}, refused: map[*action.Action]bool{},
-		time: newTimeOfPasses(w, f), quiet: watchRetries(w, f.Refused),
+		written: map[string]int{}, shown: map[string]int{},
+		time: newTimeOfPasses(w, f), retries: retries.Watch(w.Cluster(), f.Refused),
 	}
 	o.Operator = operator.New(w.Cluster(), p, operator.Settings{
-		Rand: o.rng, Look: o.look, Spent: o.time.spent, Planned: func() { o.quiet.checkRecovery(o) },
+		Rand: o.rng, Look: o.look, Spent: o.time.spent, Planned: func() { o.retries.CheckRecovery(o.Refusals) },
 		Executed: func(done *progress.Result) { o.spent = done.Spent },
-		Send:     o.send, Ended: o.ended, Noticed: o.notice,
+		Send:     o.send, Ended: o.retries.Ended, Noticed: o.retries.Notice,
 	})
 	return o
 }
@@ -85,8 +85,8 @@ func (o *Operator) Run(steps []action.Step) operator.Outcome {
 
 // send sends one write, with all that can happen to it on the way.
 func (o *Operator) send(r operator.Request) (action.Object, error) {
-	o.world.sent = o.world.Now()
-	defer func() { o.world.sent = time.Time{} }()
+	o.world.Sends(o.world.Now())
+	defer o.world.Sends(time.Time{})
 	if o.roll(o.faults.Interleave) {
 		o.world.StepWithin(slowest)
 	}
@@ -94,7 +94,7 @@ func (o *Operator) send(r operator.Request) (action.Object, error) {
 		return nil, err
 	}
 	kind := cluster.KindOf(r.Object)
-	if err := o.refuses(r); err != nil {
+	if err := o.retries.Refuses(r); err != nil {
 		if apierrors.IsTimeout(err) && !r.DryRun && o.rng.IntN(2) == 0 { // nobody knows what became of it
 			_, _ = r.Write()
 			o.written[kind] = len(o.world.Events(kind))
@@ -131,13 +131,4 @@ func (o *Operator) deliver(r operator.Request) (action.Object, error) {
 		return nil, apierrors.NewTimeoutError("the answer was lost", 0)
 	}
 	return n, nil
-}
-
-// ended follows what became of an action.
-func (o *Operator) ended(r *progress.Outcome) {
-	if err := r.Err; err != nil && !errors.Is(err, operator.ErrCrash) && !errors.Is(err, progress.ErrExpired) {
-		o.quiet.others[r.Action.Purpose()] = !o.refused[r.Action]
-	}
-	delete(o.refused, r.Action)
-	o.tell(r)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 )
 
 // OrphansRevisions removes the owner references of a random revision.
@@ -26,7 +27,7 @@ func OrphansRevisions(w *World, rng *rand.Rand) {
 // OrphanedRevisions lists the revisions of the workload's pods that have no owner.
 func OrphanedRevisions(w *World, pods []*corev1.Pod) []string {
 	var wrong []string
-	live := CountByRevision(pods)
+	live := judges.CountByRevision(pods)
 	for _, r := range cluster.List[*appsv1.ControllerRevision](w.View(nil)) {
 		if n := live[podstate.ShortHash(r.Name)]; n > 0 && metav1.GetControllerOfNoCopy(r) == nil {
 			wrong = append(wrong, fmt.Sprintf("revision %s of %d pods belongs to nobody", r.Name, n))

@@ -32,21 +32,8 @@ func latest(w *simulate.World, name string) *corev1.Pod {
 	return cluster.Get[*corev1.Pod](w.View(nil), namespace, name)
 }
 
-func ready(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-func patch(t *testing.T, w *simulate.World, p action.Patch) {
-	t.Helper()
-	_, err := w.Patch(cluster.OperatorActor, bare("web-1"), p)
-	require.NoError(t, err)
-}
-
-func setImage(image string) action.Patch {
-	return action.Patch{Body: body{"spec": body{"containers": []any{body{"name": "main", "image": image}}}}}
+func owned(name string) *corev1.Pod {
+	o := bare(name)
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "set", UID: "set", Controller: new(true)}}
+	return o
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/informers"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -164,8 +165,8 @@ func TestRefusedWritesAreTriedNowAndThen(t *testing.T) {
 		f := simulate.Faults{Seed: seed}
 		for range 1 + d.IntN(3) {
 			from := time.Duration(d.IntN(1200)) * time.Second
-			f.Refused = append(f.Refused, simulate.Refused{
-				Write: writes[d.IntN(len(writes))], Code: simulate.AnswerCodes()[d.IntN(len(simulate.AnswerCodes()))],
+			f.Refused = append(f.Refused, retries.Refused{
+				Write: writes[d.IntN(len(writes))], Code: retries.AnswerCodes()[d.IntN(len(retries.AnswerCodes()))],
 				From: from, Until: from + time.Duration(1+d.IntN(15))*time.Minute,
 			})
 		}

@@ -29,8 +29,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -66,7 +66,7 @@ type world struct {
 	refused action.Verb           // what the server refuses
 	looked  *v1beta1.BroadcastJob // the job of the pass
 	memory  *refusals.Tracker
-	tries   simulate.Tries
+	tries   retries.Tries
 	ended   *v1beta1.BroadcastJobStatus
 	taken   bool               // a user has deleted the job
 	counted map[types.UID]bool // nodes of which the status has told a success
@@ -96,7 +96,7 @@ func (w *world) odds(n int) bool { return !w.calm && w.IntN(n) == 0 }
 
 // newOperator starts the operator, whose caches are empty for a while.
 func (w *world) newOperator() {
-	w.memory, w.tries, w.wrote, w.caches = &refusals.Tracker{}, simulate.Tries{}, true, newInformers()
+	w.memory, w.tries, w.wrote, w.caches = &refusals.Tracker{}, retries.Tries{}, true, newInformers()
 	require.NoError(w, addIndexes(w.Context(), w.caches))
 	w.passes = newPasses(sources{
 		Reader: fastclient.NewReader(w.caches, runtime.NewScheme(), fastclient.Options{Detector: w.detector}),

@@ -16,7 +16,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
 )
@@ -55,7 +55,7 @@ func (w *world) addJob() {
 		j.Spec.Parallelism = new(intstr.Parse([]string{"1", "2", "40%", "0"}[w.IntN(4)]))
 	}
 	w.stamp(j)
-	w.job, w.ended, w.taken, w.tries = j, nil, false, simulate.Tries{}
+	w.job, w.ended, w.taken, w.tries = j, nil, false, retries.Tries{}
 	w.counted, w.calmed, w.deleted = map[types.UID]bool{}, map[string]bool{}, map[string]bool{}
 }
 
@@ -268,7 +268,7 @@ func (w *world) disturb() {
 
 func (w *world) edit(change func(*v1beta1.BroadcastJobSpec)) {
 	if w.job != nil {
-		w.tries = simulate.Tries{} // an edit cuts pauses short
+		w.tries = retries.Tries{} // an edit cuts pauses short
 		w.changeJob(func(job *v1beta1.BroadcastJob) {
 			job.Generation++
 			change(&job.Spec)

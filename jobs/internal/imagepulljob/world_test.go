@@ -26,8 +26,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -66,7 +66,7 @@ type world struct {
 	passes *passes
 	copies *copyPasses
 	memory *refusals.Tracker
-	tries  simulate.Tries
+	tries  retries.Tries
 	ended  map[types.UID]v1beta1.ImagePullJobStatus
 }
 
@@ -91,7 +91,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 func (w *world) newOperator() {
-	w.memory, w.tries = &refusals.Tracker{}, simulate.Tries{}
+	w.memory, w.tries = &refusals.Tracker{}, retries.Tries{}
 	known := func(of client.Object, now time.Time) action.Refusals {
 		return w.memory.For(memory.KeyOf(of), refusals.Observation{Now: now, Generation: of.GetGeneration()})
 	}
@@ -251,7 +251,7 @@ func (w *world) editSpec(key types.NamespacedName, change func(*v1beta1.ImagePul
 	w.edit(key, func(job *v1beta1.ImagePullJob) {
 		if job.Status.CompletionTime == nil && job.DeletionTimestamp == nil {
 			job.Generation++
-			w.tries = simulate.Tries{} // an edit ends the pauses after refusals
+			w.tries = retries.Tries{} // an edit ends the pauses after refusals
 			change(&job.Spec)
 		}
 	})

@@ -15,8 +15,8 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -44,7 +44,7 @@ type world struct {
 	passes   *passes
 	said     map[string]bool // notices of this operator
 	memory   *refusals.Tracker
-	tries    simulate.Tries
+	tries    retries.Tries
 
 	sidecars map[string]sidecar
 	codes    map[string]int32 // with which main containers end for good

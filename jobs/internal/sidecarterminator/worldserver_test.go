@@ -31,6 +31,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/informers"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -78,7 +79,7 @@ func (w *world) begin(served bool) {
 	}
 	require.NoError(w, fastclient.IndexOwners(w.Context(), w.caches, &daemon.ContainerRecreateRequest{}))
 	reader, tracker := fastclient.NewReader(w.caches, runtime.NewScheme(), fastclient.Options{}), &refusals.Tracker{}
-	w.memory, w.tries, w.said = tracker, simulate.Tries{}, map[string]bool{}
+	w.memory, w.tries, w.said = tracker, retries.Tries{}, map[string]bool{}
 	w.passes = &passes{
 		Reader: reader, Nodes: reader, Clock: worldClock{w}, Served: served,
 		Refusals: func(of client.Object, now time.Time) action.Refusals {

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -244,7 +244,7 @@ func TestNoPodTakesTheClaimsOfAnother(t *testing.T) {
 		todo := w.plan()
 		require.Equal(t, 1, todo.Count(action.Delete), text(todo))
 		assert.Zero(t, todo.Count(action.Release), text(todo))
-		for a := range simulate.Actions(todo.Steps, stepScale) {
+		for a := range judges.Actions(todo.Steps, stepScale) {
 			assert.Empty(t, a.Dependents)
 		}
 	}
@@ -257,7 +257,7 @@ func TestNoClaimIsDeletedWhilePodsAreTaken(t *testing.T) {
 	s.Orphans = []*corev1.Pod{gen.Pod("stray", gen.Label("app", "web"))}
 	todo := Compute(s)
 	require.Equal(t, 1, todo.Count(action.Adopt), text(todo))
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		if a.Verb == action.Delete {
 			assert.Equal(t, "web-new1", a.Object.GetName())
 			assert.Empty(t, a.Dependents)

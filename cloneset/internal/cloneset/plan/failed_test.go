@@ -10,7 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
 )
 
@@ -85,7 +85,7 @@ func TestOfFailedPodsTheLastTenStay(t *testing.T) {
 		w.updated(1, append(failed(1, evicted), gen.Created(now.Add(-time.Duration(i)*time.Minute)))...)
 	}
 	var deleted []string
-	for a := range simulate.Actions(w.plan().Steps, "") {
+	for a := range judges.Actions(w.plan().Steps, "") {
 		if a.Verb == action.Delete {
 			deleted = append(deleted, a.Object.GetName())
 		}

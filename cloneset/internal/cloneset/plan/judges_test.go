@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/rollout"
@@ -104,23 +105,23 @@ func claimsComeBeforePods(w *simulate.World, e cluster.Event) {
 }
 
 // planJudges judge a plan for the snapshot.
-func planJudges(s Snapshot, todo Plan) []simulate.Judge {
-	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
-		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
+func planJudges(s Snapshot, todo Plan) []judges.Judge {
+	ofPlan := func(name string, judge func(Snapshot, Plan) []string) judges.Judge {
+		return judges.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
-	judges := simulate.CommonJudges()
+	all := judges.CommonJudges()
 	if !s.FeatureGates.PartitionRollback && inPlaceStrategy(s.Set).ResizeDeadlineSeconds == nil && s.Chosen.Update != nil {
-		judges = append(judges, simulate.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), s.Pods, mostBroken(s), func(o *corev1.Pod) podstate.State { return stateIn(s, o) }))
+		all = append(all, judges.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), s.Pods, mostBroken(s), func(o *corev1.Pod) podstate.State { return stateIn(s, o) }))
 	}
-	return append(judges,
+	return append(all,
 		ofPlan("available pods are spared", availablePodsAreSpared),
 		ofPlan("the partition holds", partitionHolds),
 		ofPlan("a partition keeps the current revision", currentRevisionStays),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("specified pods go first", specifiedPodsGoFirst),
 		ofPlan("claims in use stay", claimsInUseStay),
-		simulate.NoBreakOfHooks(s.Set.Spec.Lifecycle),
-		simulate.NoLossOfRevisions(s.Chosen, s.Pods),
+		judges.NoBreakOfHooks(s.Set.Spec.Lifecycle),
+		judges.NoLossOfRevisions(s.Chosen, s.Pods),
 	)
 }
 
@@ -142,7 +143,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	touched, stuck := map[string]bool{}, map[string]bool{}
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		touched[a.Object.GetName()] = true
 	}
 	for _, w := range todo.Waits {
@@ -162,7 +163,7 @@ func availablePodsAreSpared(s Snapshot, todo Plan) []string {
 	p := newPass(s)
 	var wrong []string
 	for _, step := range []string{stepUpdate, stepScale} {
-		for a := range simulate.Actions(todo.Steps, step) {
+		for a := range judges.Actions(todo.Steps, step) {
 			victim, ok := a.Object.(*corev1.Pod)
 			if !ok || a.Reason == "ScaleIn" == (step == stepUpdate) || !stateIn(s, victim).Available || p.inspect(victim).overdue {
 				continue
@@ -199,8 +200,8 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 			before++
 		}
 	}
-	for a := range simulate.Actions(todo.Steps, "") {
-		switch label, set := simulate.LabelIn(a, contract.RevisionLabel); {
+	for a := range judges.Actions(todo.Steps, "") {
+		switch label, set := judges.LabelIn(a, contract.RevisionLabel); {
 		case a.Verb == action.Create && cluster.KindOf(a.Object) == "Pod":
 			at[a.Object.GetName()] = podstate.ShortHash(a.Object.GetLabels()[contract.RevisionLabel]) == hash
 		case a.Verb == action.Delete, a.Verb == action.Release:
@@ -224,8 +225,8 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 // takenBack are the names of the pods that the plan takes back from PreparingDelete.
 func takenBack(todo Plan) map[string]bool {
 	back := map[string]bool{}
-	for a := range simulate.Actions(todo.Steps, "") {
-		if state, set := simulate.LabelIn(a, contract.LifecycleStateLabel); set && state != contract.LifecyclePreparingDelete {
+	for a := range judges.Actions(todo.Steps, "") {
+		if state, set := judges.LabelIn(a, contract.LifecycleStateLabel); set && state != contract.LifecyclePreparingDelete {
 			back[a.Object.GetName()] = true
 		}
 	}
@@ -246,8 +247,8 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
-		if _, changes := simulate.LabelIn(a, contract.RevisionLabel); changes || a.Reason == "Recreate" {
+	for a := range judges.Actions(todo.Steps, "") {
+		if _, changes := judges.LabelIn(a, contract.RevisionLabel); changes || a.Reason == "Recreate" {
 			wrong = append(wrong, a.String())
 		}
 	}
@@ -256,7 +257,7 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 
 func specifiedPodsGoFirst(s Snapshot, todo Plan) []string {
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, stepScale) {
+	for a := range judges.Actions(todo.Steps, stepScale) {
 		if a.Reason != "ScaleIn" {
 			continue
 		}
@@ -280,7 +281,7 @@ func claimsInUseStay(s Snapshot, todo Plan) []string {
 		}
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		if a.Verb != action.Delete {
 			continue
 		}
@@ -376,7 +377,7 @@ func surplusRevisions(w *simulate.World, set *v1beta1.CloneSet) []string {
 	if set.Spec.RevisionHistoryLimit != nil {
 		limit = int(*set.Spec.RevisionHistoryLimit)
 	}
-	live := simulate.CountByRevision(activePods(w))
+	live := judges.CountByRevision(activePods(w))
 	for _, r := range cluster.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
 			idle++

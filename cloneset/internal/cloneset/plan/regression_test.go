@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -197,7 +198,7 @@ func TestInjectedContainersAreLeftAlone(t *testing.T) {
 	})
 	todo := given(t, 1, policy(v1beta1.InPlaceOnly)).old(1, sidecar).plan()
 	require.Equal(t, 1, todo.Count(action.UpdateInPlace), todo.String())
-	for a := range simulate.Actions(todo.Steps, stepUpdate) {
+	for a := range judges.Actions(todo.Steps, stepUpdate) {
 		assert.NotContains(t, fmt.Sprint(a.Patches, a.LaterPatches), "sidecar:1")
 	}
 }

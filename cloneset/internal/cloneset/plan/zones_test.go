@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
@@ -52,7 +53,7 @@ func TestScalingInEvensOutTheZonesOfBothRevisions(t *testing.T) {
 	s := w.snapshot()
 	s.NodeLabels = func(node string) map[string]string { return map[string]string{"zone": node} }
 	var from []string
-	for a := range simulate.Actions(Compute(s).Steps, stepScale) {
+	for a := range judges.Actions(Compute(s).Steps, stepScale) {
 		from = append(from, a.Object.(*corev1.Pod).Spec.NodeName)
 	}
 	assert.Equal(t, []string{"a"}, from, "of the old pods more are in b, of all pods in a")

@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 )
@@ -40,7 +40,7 @@ type world struct {
 	began   map[string]bool
 	refused map[string]bool // kinds of writes
 	memory  *refusals.Tracker
-	tries   simulate.Tries
+	tries   retries.Tries
 	calm    bool      // nothing is refused any more, and nothing fails
 	held    time.Time // since when something waits for refusals that have ended, zero for nothing
 	// tampered is true from when somebody has taken keys away until they are there again.
@@ -56,7 +56,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // newManager is one that remembers nothing.
-func (w *world) newManager() { w.memory, w.tries = &refusals.Tracker{}, simulate.Tries{} }
+func (w *world) newManager() { w.memory, w.tries = &refusals.Tracker{}, retries.Tries{} }
 
 // replacePod makes another pod of the same name. What the former left behind is still there, and may be removed.
 func (w *world) replacePod() {

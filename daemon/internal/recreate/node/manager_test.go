@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
@@ -52,7 +52,7 @@ func (w *world) report() {
 
 // newManager is one that begins, on this machine or another one whose clock has another time.
 func (w *world) newManager() {
-	w.memory, w.met, w.pauses, w.tries = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Tracker{}, simulate.Tries{}
+	w.memory, w.met, w.pauses, w.tries = plan.NewMemory(), map[types.UID]time.Time{}, &refusals.Tracker{}, retries.Tries{}
 	if w.clock == "" || w.rng.IntN(2) == 0 {
 		w.next++
 		w.clock, w.skew["manager"] = "machine-"+strconv.Itoa(w.next), w.anySkew()
@@ -129,7 +129,7 @@ func (w *world) ask(r *v1beta1.ContainerRecreateRequest, kind string, a *action.
 }
 
 // judgeTry judges that a write is tried now and then while it is refused.
-func (w *world) judgeTry(write string, tries *simulate.Tries) {
+func (w *world) judgeTry(write string, tries *retries.Tries) {
 	err := tries.Refused(write, w.now)
 	w.must(err == nil, "%v", err)
 }

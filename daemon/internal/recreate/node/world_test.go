@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containerrestart"
@@ -68,8 +68,8 @@ type world struct {
 	met     map[types.UID]time.Time // when this manager first saw it
 	over    map[types.UID]time.Time // when it was completed
 	records map[types.UID]int       // writes of the agent after that
-	tries   simulate.Tries          // refused writes of this manager
-	asked   simulate.Tries          // refused writes of this agent
+	tries   retries.Tries           // refused writes of this manager
+	asked   retries.Tries           // refused writes of this agent
 	holds   map[types.UID]int       // how often it took the pod out of service
 	owed    map[types.UID]string    // the run whose stop had begun when it was completed
 	calm    bool                    // no faults any more
@@ -195,7 +195,7 @@ func (w *world) endStopped(id string, request types.UID) {
 // was told goes on.
 func (w *world) crash() {
 	w.note("the agent starts")
-	w.written, w.pausing, w.asked = map[types.UID]int{}, &refusals.Tracker{}, simulate.Tries{}
+	w.written, w.pausing, w.asked = map[types.UID]int{}, &refusals.Tracker{}, retries.Tries{}
 	w.newAgent()
 	clear(w.owed)
 	w.list()

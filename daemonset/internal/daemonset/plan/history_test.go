@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -33,7 +33,7 @@ func (w *world) further(n int) []*appsv1.ControllerRevision {
 func (w *world) changedRevisions(verb action.Verb) []action.Action {
 	w.t.Helper()
 	var found []action.Action
-	for a := range simulate.Actions(w.plan().Steps, "") {
+	for a := range judges.Actions(w.plan().Steps, "") {
 		if _, ok := a.Object.(*appsv1.ControllerRevision); ok && a.Verb == verb {
 			found = append(found, a)
 		}
@@ -75,7 +75,7 @@ func TestNewRevisionsHaveTheAnnotationsOfTheSet(t *testing.T) {
 	s := w.snapshot()
 	s.Chosen.Create = true
 	chosen := s.Chosen.Update.DeepCopy()
-	for a := range simulate.Actions(Compute(s).Steps, stepRevision) {
+	for a := range judges.Actions(Compute(s).Steps, stepRevision) {
 		assert.Equal(t, action.Create, a.Verb)
 		assert.Equal(t, w.set.Annotations, a.Object.GetAnnotations())
 		assert.Equal(t, chosen, s.Chosen.Update, "the snapshot was changed")
@@ -91,7 +91,7 @@ func TestRevisionsWithoutTheirLabelGetIt(t *testing.T) {
 	changed := w.changedRevisions(action.PatchMetadata)
 	require.Len(t, changed, 1)
 	assert.Equal(t, w.revisions[0].Name, changed[0].Object.GetName())
-	value, _ := simulate.LabelIn(changed[0], contract.RevisionLabel)
+	value, _ := judges.LabelIn(changed[0], contract.RevisionLabel)
 	assert.Equal(t, w.revisions[0].Name, value)
 }
 
@@ -107,7 +107,7 @@ func TestOfEqualRevisionsTheNewestStays(t *testing.T) {
 	assert.Empty(t, w.deletedRevisions(), "a pod is of it")
 	assert.True(t, slices.ContainsFunc(todo.Steps, func(s action.Step) bool {
 		return slices.ContainsFunc(s.Actions, func(a action.Action) bool {
-			value, _ := simulate.LabelIn(a, contract.RevisionLabel)
+			value, _ := judges.LabelIn(a, contract.RevisionLabel)
 			return a.Object.GetName() == w.pods[0].Name && value == revision.Hash(w.revisions[1])
 		})
 	}), todo.String())

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -117,11 +118,11 @@ func mostDoubled(v *cluster.View) int {
 }
 
 // planJudges judge a plan for the snapshot.
-func planJudges(s Snapshot, todo Plan) []simulate.Judge {
-	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
-		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
+func planJudges(s Snapshot, todo Plan) []judges.Judge {
+	ofPlan := func(name string, judge func(Snapshot, Plan) []string) judges.Judge {
+		return judges.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
-	return append(simulate.CommonJudges(),
+	return append(judges.CommonJudges(),
 		ofPlan("pods are created for eligible nodes that need one", onlyNodesInNeedGetPods),
 		ofPlan("the old pod stays until its successor is available", surgesAreSafe),
 		ofPlan("maxUnavailable holds", budgetHolds),
@@ -129,8 +130,8 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		ofPlan("a taint updates no other node", taintsUpdateNobody),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
-		simulate.NoBreakOfHooks(preDelete(s.Set.Spec.Lifecycle)),
-		simulate.NoLossOfRevisions(s.Chosen, s.Pods),
+		judges.NoBreakOfHooks(preDelete(s.Set.Spec.Lifecycle)),
+		judges.NoLossOfRevisions(s.Chosen, s.Pods),
 	)
 }
 
@@ -149,7 +150,7 @@ func onlyNodesInNeedGetPods(s Snapshot, todo Plan) []string {
 		}
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		if !isPod(a) || a.Verb != action.Create {
 			continue
 		}
@@ -196,8 +197,8 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
-		if _, changes := simulate.LabelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
+	for a := range judges.Actions(todo.Steps, "") {
+		if _, changes := judges.LabelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
 			wrong = append(wrong, a.String())
 		}
 	}
@@ -217,7 +218,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	acted := map[string]bool{}
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		acted[a.Object.GetName()] = true
 		if o, ok := a.Object.(*corev1.Pod); ok {
 			acted["on "+eligibility.NodeOf(o)] = true

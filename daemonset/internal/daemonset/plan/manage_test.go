@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -109,7 +109,7 @@ func TestFailedPodsAreReplacedLaterEachTime(t *testing.T) {
 
 func TestNewPods(t *testing.T) {
 	created := func(w *world) *corev1.Pod {
-		for a := range simulate.Actions(w.plan().Steps, stepCreate) {
+		for a := range judges.Actions(w.plan().Steps, stepCreate) {
 			return a.Object.(*corev1.Pod)
 		}
 		return nil
@@ -211,7 +211,7 @@ func TestOwnership(t *testing.T) {
 	orphan.OwnerReferences = nil
 	w.orphans = append(w.orphans, orphan)
 	var verbs []string
-	for a := range simulate.Actions(w.plan().Steps, "") {
+	for a := range judges.Actions(w.plan().Steps, "") {
 		verbs = append(verbs, fmt.Sprint(a.Verb, " ", a.Object.GetName()))
 	}
 	assert.Equal(t, []string{"Release web-n1-0", "Adopt web-n2-1"}, verbs, "and nothing else is done to them, nor in their place")
@@ -219,7 +219,7 @@ func TestOwnership(t *testing.T) {
 	w = given(t, 1).updated("n1", gen.Change(func(o *corev1.Pod) { delete(o.Labels, contract.RevisionLabel) }))
 	todo := w.plan()
 	require.Equal(t, 1, todo.Count(action.Adopt))
-	value, set := simulate.LabelIn(todo.Steps[0].Actions[0], contract.RevisionLabel)
+	value, set := judges.LabelIn(todo.Steps[0].Actions[0], contract.RevisionLabel)
 	assert.True(t, set, "the label by which pods are cached comes back")
 	assert.Empty(t, value)
 }
@@ -243,7 +243,7 @@ func TestASetThatIsBeingDeletedDoesNothing(t *testing.T) {
 
 func TestNamesOfPodsAreAlwaysLegal(t *testing.T) {
 	w := given(t, 1, func(s *v1beta1.DaemonSet) { s.Name = strings.Repeat("w", 250) })
-	for a := range simulate.Actions(w.plan().Steps, stepCreate) {
+	for a := range judges.Actions(w.plan().Steps, stepCreate) {
 		o := a.Object.(*corev1.Pod)
 		assert.Empty(t, validation.IsDNS1123Subdomain(o.Name), o.Name)
 		assert.Equal(t, strings.Repeat("w", 58), o.GenerateName)

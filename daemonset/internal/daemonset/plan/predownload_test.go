@@ -9,6 +9,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestImagesArePulledAheadOnFewNodes(t *testing.T) {
 	creates := func(w *world) (names []string) {
 		w.featureGates.PreDownload, w.pulls.Version = true, "v1beta1"
-		for a := range simulate.Actions(w.plan().PreDownload.Steps, "") {
+		for a := range judges.Actions(w.plan().PreDownload.Steps, "") {
 			if a.Verb == action.Create {
 				names = append(names, a.Object.GetName())
 			}

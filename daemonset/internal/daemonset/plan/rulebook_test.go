@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
 	"github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
@@ -216,9 +216,9 @@ func nodeIsReady(node *corev1.Node) bool {
 // replaced are the pods that the plan updates, in either way, with the revision that those get which keep their name.
 func replaced(todo Plan) map[*corev1.Pod]string {
 	all := map[*corev1.Pod]string{}
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		o, ok := a.Object.(*corev1.Pod)
-		label, moved := simulate.LabelIn(a, contract.RevisionLabel)
+		label, moved := judges.LabelIn(a, contract.RevisionLabel)
 		if ok && a.Verb != action.Create && (a.Reason == "Recreate" || a.Reason == "Update" && moved) {
 			all[o] = podstate.ShortHash(label)
 		}
@@ -229,8 +229,8 @@ func replaced(todo Plan) map[*corev1.Pod]string {
 // surged are the pods beside which the plan creates another one for its update: nothing else takes them away.
 func surged(s Snapshot, todo Plan) []*corev1.Pod {
 	gets, gone := map[string]bool{}, map[string]bool{}
-	for a := range simulate.Actions(todo.Steps, "") {
-		state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel)
+	for a := range judges.Actions(todo.Steps, "") {
+		state, _ := judges.LabelIn(a, contract.LifecycleStateLabel)
 		switch o, ok := a.Object.(*corev1.Pod); {
 		case !ok:
 		case a.Verb == action.Create:
@@ -275,7 +275,7 @@ func rangeHolds(s Snapshot, todo Plan) []string {
 			wrong = append(wrong, "out of reach, and gets a successor: "+former.Name)
 		}
 	}
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		o, ok := a.Object.(*corev1.Pod)
 		if !ok || a.Verb != action.Create {
 			continue
@@ -318,7 +318,7 @@ func budgetHolds(s Snapshot, todo Plan) []string {
 		lost[eligibility.NodeOf(o)] = true
 	}
 	updates := len(lost) > 0
-	for a := range simulate.Actions(todo.Steps, stepDelete) { // nodes that lose what is specified count wherever they are
+	for a := range judges.Actions(todo.Steps, stepDelete) { // nodes that lose what is specified count wherever they are
 		if o, ok := a.Object.(*corev1.Pod); ok && updates && a.Reason == "SpecifiedDelete" {
 			lost[eligibility.NodeOf(o)] = true
 		}
@@ -353,7 +353,7 @@ func isTakenBack(o *corev1.Pod, todo Plan) bool {
 	if o.DeletionTimestamp != nil || o.Labels[contract.LifecycleStateLabel] != contract.LifecyclePreparingDelete {
 		return false
 	}
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		if a.Reason == "PreDeleteCancelled" && a.Object.GetName() == o.Name {
 			return true
 		}
@@ -364,7 +364,7 @@ func isTakenBack(o *corev1.Pod, todo Plan) bool {
 // surgesAreSafe, I-ADS-2: in a surge, a ready old pod goes for its update only if another pod is available on its node.
 func surgesAreSafe(s Snapshot, todo Plan) []string {
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		o, ok := a.Object.(*corev1.Pod)
 		if !ok || a.Reason != "Surge" || a.Verb == action.Create || !podstate.Of(o, s.Now, s.Set.Spec.MinReadySeconds).Ready {
 			continue

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/scenarios"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/podupdate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -230,8 +230,8 @@ func TestUpdatesInPlaceThatAreLeftOutComeBack(t *testing.T) {
 
 func TestUpdatesInPlaceRecordTheShortHash(t *testing.T) {
 	w := given(t, 1, inPlace).old("n1")
-	for a := range simulate.Actions(w.plan().Steps, stepUpdate) {
-		value, _ := simulate.LabelIn(a, contract.RevisionLabel)
+	for a := range judges.Actions(w.plan().Steps, stepUpdate) {
+		value, _ := judges.LabelIn(a, contract.RevisionLabel)
 		assert.Equal(t, revision.Hash(w.revisions[1]), value)
 		meta := a.Patches[len(a.Patches)-1].Body["metadata"].(map[string]any)
 		assert.Contains(t, meta["annotations"].(map[string]any)[contract.InPlaceUpdateStateAnnotation], `"revision":"`+revision.Hash(w.revisions[1])+`"`)
@@ -366,7 +366,7 @@ func TestHooksCanTakePodsOutOfService(t *testing.T) {
 	todo = back.plan()
 	require.Equal(t, []string{"normal n1"}, back.did())
 	require.Equal(t, 1, todo.Count(action.PatchStatus), "one write takes it back into service and says so")
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		require.Len(t, a.Patches, 1)
 		status := a.Patches[0].Body["status"].(map[string]any)
 		assert.Contains(t, fmt.Sprint(status["conditions"]), "True")
@@ -403,7 +403,7 @@ func TestNodesThatTheUpdateLeavesOutReturn(t *testing.T) {
 	s := orphaned.snapshot()
 	s.Revisions, s.OrphanRevisions = orphaned.revisions[1:], orphaned.revisions[:1]
 	s.Set.Status.CurrentRevision = revision.Hash(orphaned.revisions[0])
-	for a := range simulate.Actions(Compute(s).Steps, stepCreate) {
+	for a := range judges.Actions(Compute(s).Steps, stepCreate) {
 		assert.Equal(t, s.Set.Status.CurrentRevision, a.Object.GetLabels()[contract.RevisionLabel], "the set adopts the revision in the same pass")
 	}
 	w := given(t, 2, reverting, onNodes("n1"), func(s *v1beta1.DaemonSet) { s.Spec.RevisionHistoryLimit = new(int32) }).updated("n1")

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -209,8 +209,8 @@ func (w *world) did() []string {
 				continue
 			}
 			node := eligibility.NodeOf(o)
-			state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel)
-			switch _, moved := simulate.LabelIn(a, contract.RevisionLabel); {
+			state, _ := judges.LabelIn(a, contract.LifecycleStateLabel)
+			switch _, moved := judges.LabelIn(a, contract.RevisionLabel); {
 			case a.Verb == action.Create && o.Labels[contract.RevisionLabel] == revision.Hash(w.revisions[0]):
 				did = append(did, "create "+node+" old")
 			case a.Verb == action.Create:
@@ -232,7 +232,7 @@ func (w *world) did() []string {
 // names are the names of pods that are deleted.
 func (w *world) deleted() []string {
 	var names []string
-	for a := range simulate.Actions(w.plan().Steps, "") {
+	for a := range judges.Actions(w.plan().Steps, "") {
 		if a.Verb == action.Delete {
 			names = append(names, a.Object.GetName())
 		}

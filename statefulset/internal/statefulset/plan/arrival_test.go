@@ -10,6 +10,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
@@ -114,7 +115,7 @@ func (f *findings) status(set *v1beta1.StatefulSet, available, updated int) {
 
 func (f *findings) revisions(w *simulate.World, set *v1beta1.StatefulSet) {
 	limit, idle := valueOr(set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit), int32(0)
-	live := simulate.CountByRevision(w.View(nil).Owned(set.UID))
+	live := judges.CountByRevision(w.View(nil).Owned(set.UID))
 	for _, r := range cluster.ListOwned[*appsv1.ControllerRevision](w.View(nil), set.UID) {
 		if live[podstate.ShortHash(r.Name)] == 0 && r.Name != set.Status.UpdateRevision && r.Name != set.Status.CurrentRevision {
 			idle++

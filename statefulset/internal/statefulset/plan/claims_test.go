@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -36,7 +37,7 @@ func going(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time
 // claimActions are what the plan does to claims, as text.
 func (w *world) claimActions() []string {
 	did := []string{}
-	for a := range simulate.Actions(w.plan().Steps, stepClaims) {
+	for a := range judges.Actions(w.plan().Steps, stepClaims) {
 		text := string(a.Verb) + " " + a.Object.GetName()
 		for _, patch := range a.Patches {
 			body, err := json.Marshal(patch.Body)

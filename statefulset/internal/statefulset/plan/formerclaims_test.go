@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -48,7 +49,7 @@ func withoutLog(t *testing.T, replicas int32) *world {
 func volumesOf(t *testing.T, todo Plan) map[string]string {
 	t.Helper()
 	claims := map[string]string{}
-	for a := range simulate.Actions(todo.Steps, stepCreate) {
+	for a := range judges.Actions(todo.Steps, stepCreate) {
 		pod, ok := a.Object.(*corev1.Pod)
 		require.True(t, ok)
 		assert.Empty(t, slices.DeleteFunc(slices.Clone(a.Prerequisites), func(o action.Object) bool { return o.GetName() == "data-"+pod.Name }), "no claim is made without its template")

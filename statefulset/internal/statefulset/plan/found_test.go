@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/scenarios"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
@@ -50,7 +51,7 @@ func TestConflictsOfNewPodsAreQuiet(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		w, p := play(t, cluster.Options{Seed: seed}, 2)
 		minutely(told{"wants more replicas", replicas([]int32{4, 5, 12}[seed%3])})(w)
-		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: seed, Refused: []simulate.Refused{{
+		simulate.SettleUnder(t, w, p, simulate.Faults{Seed: seed, Refused: []retries.Refused{{
 			Write: "create Pod", Code: http.StatusConflict, From: 50 * time.Second, Until: 4 * time.Minute,
 		}}}, 1000)
 		arrived(t, w)

@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -151,22 +152,22 @@ func kubeletsHaveTheirTime(w *simulate.World, e cluster.Event) {
 }
 
 // planJudges judge a plan for the snapshot.
-func planJudges(s Snapshot, todo Plan) []simulate.Judge {
-	ofPlan := func(name string, judge func(Snapshot, Plan) []string) simulate.Judge {
-		return simulate.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
+func planJudges(s Snapshot, todo Plan) []judges.Judge {
+	ofPlan := func(name string, judge func(Snapshot, Plan) []string) judges.Judge {
+		return judges.Judge{Name: name, Judge: func([]action.Step) []string { return judge(s, todo) }}
 	}
-	judges := simulate.CommonJudges()
+	all := judges.CommonJudges()
 	if n, reserved, err := readNumbers(s.Set, s.FeatureGates); err == nil && !ordered(s.Set) && inPlaceStrategy(s.Set).ResizeDeadlineSeconds == nil && s.Chosen.Update != nil {
 		live := slices.DeleteFunc(slices.Clone(s.Pods), func(o *corev1.Pod) bool { // others may be out of service, as many as there are
 			ordinal, _ := ordinalOf(s.Set.Name, o.Name)
 			_, runs := reserved.Live(n.start, n.replicas).Rank(ordinal)
 			return !runs
 		})
-		judges = append(judges, simulate.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), live, n.maxUnavailable, func(o *corev1.Pod) podstate.State {
+		all = append(all, judges.NoSpreadOfUntried(podstate.ShortHash(s.Chosen.Update.Name), live, n.maxUnavailable, func(o *corev1.Pod) podstate.State {
 			return podstate.Of(o, s.Now, n.minReady)
 		}))
 	}
-	return append(judges,
+	return append(all,
 		ofPlan("only live ordinals get pods", onlyLiveOrdinalsGetPods),
 		ofPlan("claims go with ordinals that do not run", claimsGoWithTheirOrdinals),
 		ofPlan("pods come and go in order", orderIsKept),
@@ -174,8 +175,8 @@ func planJudges(s Snapshot, todo Plan) []simulate.Judge {
 		ofPlan("a partition keeps the current revision", currentRevisionStays),
 		ofPlan("paused changes no revision", pausedChangesNoRevision),
 		ofPlan("nobody waits without a word", nobodyWaitsWithoutAWord),
-		simulate.NoBreakOfHooks(s.Set.Spec.Lifecycle),
-		simulate.NoLossOfRevisions(s.Chosen, s.Pods),
+		judges.NoBreakOfHooks(s.Set.Spec.Lifecycle),
+		judges.NoLossOfRevisions(s.Chosen, s.Pods),
 	)
 }
 
@@ -189,7 +190,7 @@ func onlyLiveOrdinalsGetPods(s Snapshot, todo Plan) []string {
 		taken[o.Name] = true
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		ordinal, member := ordinalOf(s.Set.Name, a.Object.GetName())
 		_, runs := live.Rank(ordinal)
 		switch {
@@ -209,7 +210,7 @@ func onlyLiveOrdinalsGetPods(s Snapshot, todo Plan) []string {
 func claimsGoWithTheirOrdinals(s Snapshot, todo Plan) []string {
 	p := newPass(s)
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, stepClaims) {
+	for a := range judges.Actions(todo.Steps, stepClaims) {
 		ordinal, _ := p.ordinalOfClaim(a.Object.GetName())
 		_, runs := p.live.Rank(ordinal)
 		hasPod := slices.ContainsFunc(s.Pods, func(o *corev1.Pod) bool { return o.Name == podName(s.Set.Name, ordinal) })
@@ -228,7 +229,7 @@ func orderIsKept(s Snapshot, todo Plan) []string {
 	}
 	p := newPass(s)
 	creates, removals := 0, 0
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		ordinal, _ := ordinalOf(s.Set.Name, a.Object.GetName())
 		created := a.Verb == action.Create && isPod(a)
 		if !created && a.Reason != "ScaleIn" {
@@ -274,8 +275,8 @@ func partitionHolds(s Snapshot, todo Plan) []string {
 		}
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
-		label, moved := simulate.LabelIn(a, contract.RevisionLabel)
+	for a := range judges.Actions(todo.Steps, "") {
+		label, moved := judges.LabelIn(a, contract.RevisionLabel)
 		if a.Verb == action.Create && isPod(a) {
 			label, moved = a.Object.GetLabels()[contract.RevisionLabel], true
 		}
@@ -311,8 +312,8 @@ func pausedChangesNoRevision(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	var wrong []string
-	for a := range simulate.Actions(todo.Steps, "") {
-		if _, changes := simulate.LabelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
+	for a := range judges.Actions(todo.Steps, "") {
+		if _, changes := judges.LabelIn(a, contract.RevisionLabel); changes && a.Reason == "Update" || a.Reason == "Recreate" {
 			wrong = append(wrong, a.String())
 		}
 	}
@@ -327,7 +328,7 @@ func nobodyWaitsWithoutAWord(s Snapshot, todo Plan) []string {
 		return nil
 	}
 	acted, waits := map[string]bool{}, len(todo.Waits) > 0
-	for a := range simulate.Actions(todo.Steps, "") {
+	for a := range judges.Actions(todo.Steps, "") {
 		name := a.Object.GetName()
 		if _, claim := a.Object.(*corev1.PersistentVolumeClaim); claim { // what is done to a claim is done for its pod
 			name = name[strings.Index(name, s.Set.Name+"-"):]

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 
@@ -32,7 +33,7 @@ func TestMembersAreKnownByName(t *testing.T) {
 func TestOwnershipFollowsSelectorAndName(t *testing.T) {
 	own := func(w *world) []string {
 		did := []string{}
-		for a := range simulate.Actions(w.plan().Steps, stepOwn) {
+		for a := range judges.Actions(w.plan().Steps, stepOwn) {
 			did = append(did, string(a.Verb)+" "+a.Object.GetName())
 		}
 		return did
@@ -64,7 +65,7 @@ func TestIdentityLabelsAreRepaired(t *testing.T) {
 	} {
 		w := given(t, 1, paused(true)).updated(at(0), change)
 		var repair *action.Action
-		for a := range simulate.Actions(w.plan().Steps, stepRefresh) {
+		for a := range judges.Actions(w.plan().Steps, stepRefresh) {
 			repair = &a
 		}
 		require.NotNil(t, repair, name)
@@ -127,8 +128,8 @@ func TestPodsOfAnEqualRevisionAreRelabelled(t *testing.T) {
 	w.revisions = append(w.revisions, twin)
 	w.add(twin, span(0, 1), nil)
 	labelled := 0
-	for a := range simulate.Actions(w.plan().Steps, "") {
-		label, set := simulate.LabelIn(a, contract.RevisionLabel)
+	for a := range judges.Actions(w.plan().Steps, "") {
+		label, set := judges.LabelIn(a, contract.RevisionLabel)
 		require.True(t, set, a.String())
 		assert.Equal(t, w.revisions[1].Name, label)
 		assert.Equal(t, action.PatchMetadata, a.Verb)
@@ -162,7 +163,7 @@ func TestAnAdoptedRevisionIsRaisedLater(t *testing.T) {
 	s.OrphanRevisions[0].OwnerReferences = nil
 	s.Chosen.Renumber, s.Chosen.Number = true, 3
 	var verbs []action.Verb
-	for a := range simulate.Actions(Compute(s).Steps, "") {
+	for a := range judges.Actions(Compute(s).Steps, "") {
 		verbs = append(verbs, a.Verb)
 	}
 	assert.Equal(t, []action.Verb{action.Adopt}, verbs)

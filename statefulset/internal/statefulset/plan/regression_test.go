@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -176,7 +177,7 @@ func TestInjectedContainersAreLeftAlone(t *testing.T) {
 	})
 	w := given(t, 1, policy(v1beta1.InPlaceOnly)).old(at(0), sidecar)
 	assert.Equal(t, []string{"update 0"}, w.did())
-	for a := range simulate.Actions(w.plan().Steps, stepUpdate) {
+	for a := range judges.Actions(w.plan().Steps, stepUpdate) {
 		assert.NotContains(t, fmt.Sprint(a.Patches, a.LaterPatches), "sidecar:1")
 	}
 }
@@ -224,7 +225,7 @@ func TestThePartitionCountsPodsInBothDirections(t *testing.T) {
 	simulate.Settle(t, w, p, 500)
 	edit(w, image("app:2"))
 	old := func() int {
-		return simulate.CountByRevision(activePods(w))[podstate.ShortHash(present(w).Status.CurrentRevision)]
+		return judges.CountByRevision(activePods(w))[podstate.ShortHash(present(w).Status.CurrentRevision)]
 	}
 	for _, step := range [][2]int{{4, 4}, {1, 1}, {3, 1}} { // raising it takes nobody back
 		edit(w, partition(int32(step[0])))

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 	"github.com/flotilla-project/flotilla/core/workloads/conditions"
 
@@ -97,7 +98,7 @@ func TestRefusedGrowthHoldsUpNothing(t *testing.T) {
 	refused := func(w *world, until time.Duration) Plan {
 		s := w.snapshot()
 		var a action.Action
-		for x := range simulate.Actions(Compute(s).Steps, stepClaims) {
+		for x := range judges.Actions(Compute(s).Steps, stepClaims) {
 			a = x
 		}
 		require.Equal(t, "data-web-1", a.Object.GetName())

@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -115,7 +116,7 @@ func TestNewPodsAreWhatTheSpecSays(t *testing.T) {
 	w.set.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
 	w.revisions[1] = w.revision(w.set.Spec.Template, 2)
 	var create action.Action
-	for a := range simulate.Actions(w.plan().Steps, stepCreate) {
+	for a := range judges.Actions(w.plan().Steps, stepCreate) {
 		create = a
 	}
 	o := create.Object.(*corev1.Pod)

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/api/workload"
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/testing/scenarios"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
@@ -205,8 +205,8 @@ func TestPreparedPodsComeBackWhenNobodyWantsThemGone(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			back := false
-			for a := range simulate.Actions(r.world.plan().Steps, "") {
-				if state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
+			for a := range judges.Actions(r.world.plan().Steps, "") {
+				if state, _ := judges.LabelIn(a, contract.LifecycleStateLabel); state == contract.LifecycleNormal {
 					back = true
 					assert.Equal(t, EventDeleteCancelled, a.Event.Succeeded)
 				}
@@ -227,8 +227,8 @@ func TestPreparedUpdatesAreAbandoned(t *testing.T) {
 		"InPlaceOnly has no way on": given(t, 2, policy(v1beta1.InPlaceOnly), hooked(), claimed("data")).updated(at(0)).old(at(1), held, withoutVolumes),
 	} {
 		back, todo := false, w.plan()
-		for a := range simulate.Actions(todo.Steps, "") {
-			state, _ := simulate.LabelIn(a, contract.LifecycleStateLabel)
+		for a := range judges.Actions(todo.Steps, "") {
+			state, _ := judges.LabelIn(a, contract.LifecycleStateLabel)
 			back = back || a.Object.GetName() == "web-1" && state == contract.LifecycleNormal
 		}
 		assert.True(t, back, "%s: %s", name, todo.String())

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/predownload"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
@@ -222,7 +222,7 @@ func (w *world) did() []string {
 				continue
 			}
 			ordinal, _ := indexOf("web", o.Name)
-			switch _, moved := simulate.LabelIn(a, contract.RevisionLabel); {
+			switch _, moved := judges.LabelIn(a, contract.RevisionLabel); {
 			case a.Verb == action.Create && podstate.ShortHash(o.Labels[contract.RevisionLabel]) == revision.Hash(w.revisions[0]):
 				did = append(did, "create "+ordinal+" old")
 			case a.Verb == action.Create:

@@ -24,8 +24,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/inplace/agentreport"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/containermeta/plan"
@@ -49,7 +49,7 @@ type node struct {
 	restarts map[string]int
 	refuses  bool // the server the annotation
 	memory   refusals.Tracker
-	tries    simulate.Tries
+	tries    retries.Tries
 }
 
 // parts is the node as the agent sees it: the container runtime, the server, the clock, and what carries out stops.

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/core/plan/refusals"
 	"github.com/flotilla-project/flotilla/core/pods/imageref"
+	"github.com/flotilla-project/flotilla/core/testing/retries"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
@@ -43,7 +43,7 @@ type world struct {
 	told    map[plan.ID]bool
 	refuses bool
 	memory  *refusals.Tracker
-	tries   simulate.Tries
+	tries   retries.Tries
 }
 
 func TestPullsKeepTheirInvariants(t *testing.T) {
@@ -81,7 +81,7 @@ func (w *world) happen() {
 	case 7: // the agent restarts
 		if w.random.IntN(3) == 0 {
 			w.agents++
-			w.pulls, w.memory, w.tries = nil, &refusals.Tracker{}, simulate.Tries{}
+			w.pulls, w.memory, w.tries = nil, &refusals.Tracker{}, retries.Tries{}
 		}
 	case 9:
 		w.pressed = !w.pressed

@@ -1,4 +1,4 @@
-package simulate
+package judges
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ type agentJudge struct {
 func (w *World) NodeAgents() {
 	a := &agentJudge{world: w, edited: map[types.UID]bool{}, asked: newRestarts(w)}
 	w.agents = a
-	w.OnEvent(func(_ *World, e cluster.Event) {
+	w.OnEvent(func(e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		old, _ := e.Old.(*corev1.Pod)
 		if ok && e.Type != cluster.Deleted && e.Actor != cluster.AgentActor {

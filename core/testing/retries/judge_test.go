@@ -1,4 +1,4 @@
-package simulate
+package retries
 
 import (
 	"testing"
@@ -13,24 +13,25 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
+	"github.com/flotilla-project/flotilla/core/simulation/nodes"
 	"github.com/flotilla-project/flotilla/core/simulation/operator"
 )
 
 func TestQuietSeesWhatItIsFor(t *testing.T) {
 	refused := []Refused{{Write: "patch spec of Pod", Code: 403, Until: time.Hour}}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}}
-	for name, disturb := range map[string]func(w *World, q *retryJudge){
-		"Event Warning FailedCreate was told 9 times": func(w *World, q *retryJudge) {
+	for name, disturb := range map[string]func(w *cluster.World, j *Judge){
+		"Event Warning FailedCreate was told 9 times": func(_ *cluster.World, j *Judge) {
 			for range retriesAtFirst + 1 {
-				q.countEvent(w, eventKey{corev1.EventTypeWarning, "FailedCreate", ""}, "")
+				j.countEvent(eventKey{corev1.EventTypeWarning, "FailedCreate", ""}, "")
 			}
 		},
-		"ReplicaSet web was written 9 times": func(w *World, _ *retryJudge) {
+		"ReplicaSet web was written 9 times": func(w *cluster.World, _ *Judge) {
 			for i := range retriesAtFirst + 1 {
 				require.NoError(t, cluster.Change(w, cluster.OperatorActor, "status", set, func(s *appsv1.ReplicaSet) { s.Status.Replicas = int32(i + 1) }))
 			}
 		},
-		"pod web-0 is kept out of service for 3m0s": func(w *World, q *retryJudge) {
+		"pod web-0 is kept out of service for 3m0s": func(w *cluster.World, j *Judge) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "default", Name: "web-0", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 			}}
@@ -40,12 +41,12 @@ func TestQuietSeesWhatItIsFor(t *testing.T) {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: w.Stamp()})
 			}
 			w.Add(pod)
-			w.Later(3*time.Minute, func() { q.serve(w, nil) })
+			w.Later(3*time.Minute, func() { j.serve(nil) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := New(cluster.Options{Calm: true}, set)
-			disturb(w, watchRetries(w, refused))
+			w := nodes.New(cluster.Options{Calm: true}, set)
+			disturb(w.Cluster(), Watch(w.Cluster(), refused))
 			require.Len(t, w.Violations(), 1)
 			assert.Contains(t, w.Violations()[0], name)
 		})
@@ -77,8 +78,8 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 		{updates: 1, refused: [2]string{status, status}, want: 0},
 		{updates: 2, refused: [2]string{status, status}, want: 0},
 	} {
-		w := New(cluster.Options{Calm: true}, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}})
-		q := watchRetries(w, []Refused{{Write: "patch status of Pod", Until: time.Hour}})
+		w := nodes.New(cluster.Options{Calm: true}, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "set"}})
+		j := Watch(w.Cluster(), []Refused{{Write: "patch status of Pod", Until: time.Hour}})
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "pod"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app:0"}}},
@@ -95,7 +96,7 @@ func TestQuietTellsWhatPodsLeaveServiceFor(t *testing.T) {
 			if turn < c.updates {
 				require.NoError(t, cluster.Change(w, cluster.OperatorActor, "", pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image += "." }))
 			}
-			q.count(w, operator.Request{Object: w.Latest(pod), Kind: c.refused[turn]}, c.codes[turn])
+			j.count(operator.Request{Object: w.Latest(pod), Kind: c.refused[turn]}, c.codes[turn])
 			serves(corev1.ConditionTrue)
 		}
 		assert.Len(t, w.Violations(), c.want, "%+v", c)

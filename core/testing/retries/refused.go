@@ -1,8 +1,8 @@
-package simulate
+package retries
 
 import (
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -24,6 +24,8 @@ type Refused struct {
 	// From and Until are moments since the beginning of the world.
 	From, Until time.Duration
 }
+
+var errRefused = errors.New("injected fault")
 
 // NoRight is the answer, with code 403, of a server on which the operator has no permission (RBAC) for such writes.
 const NoRight = -403
@@ -63,36 +65,27 @@ func (f Refused) covers(kind string, since time.Duration) bool {
 	return (f.Write == kind || f.Write == Right(kind)) && since >= f.From && since < f.Until
 }
 
-// refuses returns the answer of a server that refuses this kind of write, nil when it does not.
-func (o *Operator) refuses(r operator.Request) error {
-	since := o.world.Now().Sub(o.world.Begin())
-	for _, f := range o.faults.Refused {
-		if !f.covers(r.Kind, since) {
-			continue
-		}
-		o.quiet.count(o.world, r, f.Code)
-		o.refused[r.Action] = true
-		switch resource, name := cluster.ResourceOf(r.Object), r.Object.GetName(); f.Code {
-		case NoRight:
-			verb, _, _ := strings.Cut(r.Kind, " ")
-			return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q", cluster.OperatorActor, verb, resource.Resource)) //nolint:staticcheck // the server's words
-		case ByBudget:
-			return RefusedByBudget(r.Object, errFault)
-		case 409:
-			return apierrors.NewConflict(resource, name, errFault)
-		case 422:
-			return apierrors.NewInvalid(r.Object.GetObjectKind().GroupVersionKind().GroupKind(), name, nil)
-		case 429:
-			return apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 1)
-		case 500:
-			return apierrors.NewInternalError(errFault)
-		case 0:
-			return apierrors.NewTimeoutError("no answer", 0)
-		default:
-			return apierrors.NewForbidden(resource, name, errFault)
-		}
+// answer returns the answer to a request.
+func (f Refused) answer(r operator.Request) error {
+	switch resource, name := cluster.ResourceOf(r.Object), r.Object.GetName(); f.Code {
+	case NoRight:
+		verb, _, _ := strings.Cut(r.Kind, " ")
+		return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q", cluster.OperatorActor, verb, resource.Resource)) //nolint:staticcheck // the server's words
+	case ByBudget:
+		return RefusedByBudget(r.Object, errRefused)
+	case 409:
+		return apierrors.NewConflict(resource, name, errRefused)
+	case 422:
+		return apierrors.NewInvalid(r.Object.GetObjectKind().GroupVersionKind().GroupKind(), name, nil)
+	case 429:
+		return apierrors.NewTooManyRequests(`admission webhook "limit" denied the request: refused`, 1)
+	case 500:
+		return apierrors.NewInternalError(errRefused)
+	case 0:
+		return apierrors.NewTimeoutError("no answer", 0)
+	default:
+		return apierrors.NewForbidden(resource, name, errRefused)
 	}
-	return nil
 }
 
 // RefusedByBudget is a budget's refusal to write the object.
@@ -100,23 +93,4 @@ func RefusedByBudget(o action.Object, why error) error {
 	answer := apierrors.NewForbidden(cluster.ResourceOf(o), o.GetName(), why)
 	answer.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause}}
 	return answer
-}
-
-// RefusedForLong returns faults of a server that refuses one or two kinds of writes for minutes, without other faults,
-// so that retries can be counted.
-func RefusedForLong(seed uint64) Faults {
-	rng := rand.New(rand.NewPCG(seed, 77)) //nolint:gosec // a simulation needs no secrecy
-	f := Faults{Seed: seed}
-	for range 1 + rng.IntN(2) {
-		from := time.Duration(rng.IntN(120)) * time.Second
-		r := Refused{
-			Write: WriteKinds()[rng.IntN(len(WriteKinds()))], Code: AnswerCodes()[rng.IntN(len(AnswerCodes()))],
-			From: from, Until: from + time.Duration(1+rng.IntN(10))*time.Minute,
-		}
-		if r.Code == NoRight {
-			r.Write = Right(r.Write)
-		}
-		f.Refused = append(f.Refused, r)
-	}
-	return f
 }

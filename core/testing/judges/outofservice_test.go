@@ -1,4 +1,4 @@
-package simulate_test
+package judges_test
 
 import (
 	"testing"
@@ -13,13 +13,13 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
-	"github.com/flotilla-project/flotilla/core/testing/simulate"
+	"github.com/flotilla-project/flotilla/core/testing/judges"
 )
 
 // leaving is a world with a pod that has been not ready for a few seconds of the 12 that its update to web-2 has planned.
-func leaving(t *testing.T, seconds int64) *simulate.World {
+func leaving(t *testing.T, seconds int64) *judges.World {
 	t.Helper()
-	w := simulate.New(cluster.Options{Calm: true}, &unstructured.Unstructured{Object: body{
+	w := judges.New(cluster.Options{Calm: true}, &unstructured.Unstructured{Object: body{
 		"kind": "CloneSet", "metadata": body{"name": "web", "namespace": namespace, "uid": "set"},
 		"spec": body{"updateStrategy": body{"rollingUpdate": body{"inPlaceUpdateStrategy": body{"gracePeriodSeconds": seconds}}}},
 	}})
@@ -74,7 +74,7 @@ func TestReadyOfSomebodyElseIsOverwritten(t *testing.T) {
 		return body{"type": t, "status": status, "reason": "ReadinessGatesNotReady", "message": "a readiness gate is not True"}
 	}
 	for _, alone := range []bool{true, false} {
-		w := simulate.New(cluster.Options{Calm: true})
+		w := judges.New(cluster.Options{Calm: true})
 		w.CheckInPlace()
 		o := bare("web-1")
 		o.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}

@@ -1,4 +1,4 @@
-package simulate
+package retries
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -11,8 +11,8 @@ import (
 // say.
 type eventKey struct{ kind, reason, about string }
 
-// tell counts the Event of an action, in the way of package events.
-func (o *Operator) tell(r *progress.Outcome) {
+// countEventOf counts the Event of an action, in the way of package events.
+func (j *Judge) countEventOf(r *progress.Outcome) {
 	a := r.Action
 	if a.Event == nil {
 		return
@@ -20,7 +20,7 @@ func (o *Operator) tell(r *progress.Outcome) {
 	e := eventKey{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
 	switch r.State {
 	case progress.Done:
-		delete(o.quiet.events, e) // what fails from now on is something new
+		delete(j.events, e) // what fails from now on is something new
 		e.kind, e.reason = corev1.EventTypeNormal, a.Event.Succeeded
 		if a.Verb == action.Create {
 			return // each of a new object
@@ -34,15 +34,29 @@ func (o *Operator) tell(r *progress.Outcome) {
 		name = ""
 	}
 	if e.reason != "" {
-		o.quiet.countEvent(o.world, e, name)
+		j.countEvent(e, name)
 	}
 }
 
-// notice counts the Event of a notice of the plan.
-func (o *Operator) notice(n action.Notice) {
+// Notice counts the Event of a notice of the plan.
+func (j *Judge) Notice(n action.Notice) {
 	e := eventKey{kind: n.Type, reason: n.Reason}
 	if n.Related != nil {
 		e.about = string(n.Related.GetUID())
 	}
-	o.quiet.countEvent(o.world, e, "")
+	j.countEvent(e, "")
+}
+
+// countEvent counts an Event. The name of the object that it is about is empty where it means nothing.
+func (j *Judge) countEvent(e eventKey, name string) {
+	if len(j.refused) == 0 {
+		return
+	}
+	t := tallyOf(j.events, e)
+	if name != "" {
+		t.names[name] = true
+	}
+	if most, tooMany := t.add(j.world.Now()); tooMany {
+		j.world.Violate("quiet under refusal: Event %s %s was told %d times in %s, at most %d", e.kind, e.reason, t.n, j.world.Now().Sub(t.begun), most)
+	}
 }

@@ -1,4 +1,4 @@
-package simulate
+package judges
 
 import (
 	"encoding/json"

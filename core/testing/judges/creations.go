@@ -1,4 +1,4 @@
-package simulate
+package judges
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +8,9 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
+
+// HookActor is a user's controller that answers lifecycle hooks. Its answers are no reason to delete a pod.
+const HookActor = "hook"
 
 // creations are the pods that the operator has made for a workload since the last change by another actor.
 type creations struct {
@@ -22,7 +25,7 @@ type creations struct {
 // pod instead, and so on without end. As many pods as spare returns, such as maxSurge, may be deleted; nil means none.
 func (w *World) CheckCreations(workload action.Object, spare func(*cluster.View) int) {
 	c := creations{made: map[types.UID]int64{}, meddled: map[string]int{}}
-	w.OnEvent(func(w *World, e cluster.Event) {
+	w.OnEvent(func(e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
 		case isForeign(e.Actor), ok && e.Old != nil && cluster.ControllerOf(e.Old) != cluster.ControllerOf(pod), // or what one did is seen now
@@ -94,7 +97,7 @@ func takesAway(e cluster.Event, pod *corev1.Pod) bool {
 // isForeign reports whether the actor is neither the operator nor part of the cluster.
 func isForeign(actor string) bool {
 	switch actor {
-	case cluster.OperatorActor, cluster.KubeletActor, cluster.SchedulerActor, cluster.CollectorActor, cluster.BinderActor, cluster.NodeActor, hookActor:
+	case cluster.OperatorActor, cluster.KubeletActor, cluster.SchedulerActor, cluster.CollectorActor, cluster.BinderActor, cluster.NodeActor, HookActor:
 		return false
 	}
 	return true
