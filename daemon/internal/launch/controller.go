@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // reconciler starts the containers of pods in order. It holds no state.
@@ -50,7 +51,7 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 // configMap returns the ConfigMap with the pod's barriers, nil if there is none. The cache has those with our label
 // only; one that others created with the name is found on the server.
 func (r *reconciler) configMap(ctx context.Context, pod *corev1.Pod) (*corev1.ConfigMap, error) {
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: plan.ConfigMapName(pod.Name)}
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: podmarks.ConfigMapName(pod.Name)}
 	m, err := fastclient.Get[corev1.ConfigMap](ctx, r.Reader, key)
 	if apierrors.IsNotFound(err) && pod.DeletionTimestamp == nil {
 		m = &corev1.ConfigMap{}

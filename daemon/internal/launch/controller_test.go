@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // newPod returns a pod on a node whose containers log, main and job have priorities 10, 0 and -5.
@@ -25,7 +25,7 @@ func newPod(namespace string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: corev1.PodSpec{NodeName: "node-1"}}
 	for name, priority := range map[string]int{"main": 0, "log": 10, "job": -5} {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
-			Name: name, Image: "app:1", Env: []corev1.EnvVar{plan.Barrier("web", priority)},
+			Name: name, Image: "app:1", Env: []corev1.EnvVar{podmarks.Barrier("web", priority)},
 		})
 	}
 	return pod
@@ -122,7 +122,7 @@ func TestABegunPodIsTakenOver(t *testing.T) {
 	becomeReady(t, c, pod, "log")
 	givenController(t)
 	m := opened(t, c, pod, "p_0", "p_10")
-	assert.Contains(t, m.Labels, plan.BarrierLabel)
+	assert.Contains(t, m.Labels, podmarks.BarrierLabel)
 }
 
 func TestSomebodysConfigMapIsLeftAlone(t *testing.T) {

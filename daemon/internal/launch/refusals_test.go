@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // A server that refuses writes to ConfigMaps and statuses of pods hears little of them, however much happens to the
@@ -44,7 +44,7 @@ func TestARefusedControllerIsQuiet(t *testing.T) {
 		begun := newPod(namespace)
 		begun.Name = "begun"
 		for i := range begun.Spec.Containers {
-			begun.Spec.Containers[i].Env = []corev1.EnvVar{plan.Barrier("begun", 10-i)}
+			begun.Spec.Containers[i].Env = []corev1.EnvVar{podmarks.Barrier("begun", 10-i)}
 		}
 		create(t, c, begun)
 		m := ownedBy(namespace, begun, "p_10")

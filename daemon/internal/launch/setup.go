@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // ControllerName is the name of the controller in logs, metrics and its user agent.
@@ -28,7 +29,7 @@ const workers = 4
 // ConfigMaps returns the cache of ConfigMaps with barriers, in one namespace or, when it is empty, in all.
 func ConfigMaps(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{
-		Label: labels.SelectorFromSet(labels.Set{plan.BarrierLabel: "true"}), Transform: fastclient.Trim,
+		Label: labels.SelectorFromSet(labels.Set{podmarks.BarrierLabel: "true"}), Transform: fastclient.Trim,
 	})
 }
 
@@ -60,7 +61,7 @@ func concerns() predicate.Predicate {
 	})
 	p.DeleteFunc = func(e event.DeleteEvent) bool {
 		pod, ok := e.Object.(*corev1.Pod)
-		return ok && plan.IsRelevant(pod)
+		return ok && podmarks.IsRelevant(pod)
 	}
 	return p
 }

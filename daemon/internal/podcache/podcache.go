@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // ByObject returns the cache of pods, trimmed by Trim, in one namespace or, when it is empty, in all.
@@ -28,7 +28,7 @@ func Trim(object any) (any, error) {
 	if !ok {
 		return object, nil // trimmed already, or DeletedFinalStateUnknown
 	}
-	if !plan.IsRelevant(pod) {
+	if !podmarks.IsRelevant(pod) {
 		return stub(pod), nil
 	}
 	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 func TestTrimKeepsWhatPlansRead(t *testing.T) {
-	barrier := plan.Barrier("web", 10)
+	barrier := podmarks.Barrier("web", 10)
 	pod := gen.Pod("web", gen.Label("app", "web"), gen.OwnedBy(gen.Pod("owner")), gen.ReadinessGate(contract.KruisePodReady),
 		gen.Annotation(contract.ContainerLaunchPriorityCompletedAnnotation, "true"), gen.Annotation("note", "long"),
 		gen.Image("main", "app:1"), gen.Image("side", "side:1"), gen.Ready(gen.Epoch()),
@@ -88,5 +88,5 @@ func TestOfOtherPodsTheNameIsKept(t *testing.T) {
 }
 
 func waits(name string) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Env = []corev1.EnvVar{plan.Barrier(name, 10)} }
+	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Env = []corev1.EnvVar{podmarks.Barrier(name, 10)} }
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // maxBaseLength is how many characters of generateName the API server uses before five random characters.
@@ -39,7 +39,7 @@ func AddBarriers(pod *corev1.Pod, suffix func() string) field.ErrorList {
 	delete(pod.Annotations, contract.ContainerLaunchPriorityCompletedAnnotation)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		barrier, found := plan.Barrier(pod.Name, priorities[i]), false
+		barrier, found := podmarks.Barrier(pod.Name, priorities[i]), false
 		for j := range c.Env {
 			if c.Env[j].Name == contract.ContainerBarrierEnv {
 				c.Env[j], found = barrier, true

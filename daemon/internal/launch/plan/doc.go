@@ -1,8 +1,6 @@
-// Package plan holds every rule of container launch priority as a pure function, and the form in which a
-// pod carries it.
+// Package plan holds every rule of container launch priority as a pure function.
 //
 // A Snapshot goes in: a pod with containers that wait behind barriers, and its ConfigMap. A Plan comes out: the
-// ConfigMap to make, the barriers to open in it, and the mark that all are open. The webhook writes by the same
-// priorities, barriers and names. Nothing here reads or writes a cluster, and nothing changes
+// ConfigMap to make, the barriers to open in it, and the mark that all are open. Nothing here reads or writes a cluster, and nothing changes
 // the snapshot.
 package plan

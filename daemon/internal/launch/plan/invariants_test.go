@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // world is a pod, its ConfigMap, a kubelet, and a server that refuses some writes for a while, in memory.
@@ -142,7 +143,7 @@ func (w *world) write(a action.Action) {
 		require.True(w.t, w.pod.DeletionTimestamp != nil || !metav1.IsControlledBy(w.m, w.pod), "what was made for the pod is taken away")
 		w.m = nil
 	case w.m != nil && a.Object.GetUID() == w.m.UID:
-		w.m.Labels = map[string]string{plan.BarrierLabel: "true"}
+		w.m.Labels = map[string]string{podmarks.BarrierLabel: "true"}
 		for key := range a.Patches[0].Body["data"].(map[string]any) {
 			w.m.Data[key] = "true"
 		}

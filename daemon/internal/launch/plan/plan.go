@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
+
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // Names of the steps of a plan.
@@ -43,7 +44,7 @@ type Snapshot struct {
 // NeedsConfigMap reports whether a plan for the pod depends on its ConfigMap: containers may be restarted for as long as
 // the pod lives, and each start reads a key.
 func NeedsConfigMap(pod *corev1.Pod) bool {
-	return HasBarrier(pod) && (pod.DeletionTimestamp != nil || !over(pod))
+	return podmarks.HasBarrier(pod) && (pod.DeletionTimestamp != nil || !over(pod))
 }
 
 // completed reports whether all barriers of the pod were open once.
@@ -57,22 +58,10 @@ func launched(pod *corev1.Pod) bool {
 	return completed(pod) || ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// IsRelevant reports whether a plan may have anything to do for the pod, now or later.
-func IsRelevant(pod *corev1.Pod) bool {
-	return HasBarrier(pod) || podstate.HasReadinessGate(pod, contract.KruisePodReady) && !setsOwnConditions(pod)
-}
-
 // NeedsReadiness reports whether the pod has our readiness gate without its condition, and no other controller will set it.
 func NeedsReadiness(pod *corev1.Pod) bool {
-	return !setsOwnConditions(pod) && podstate.HasReadinessGate(pod, contract.KruisePodReady) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
+	return podmarks.HasReadinessGate(pod) && podstate.Condition(pod, contract.KruisePodReady) == nil &&
 		pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !over(pod)
-}
-
-// setsOwnConditions reports whether the pod's workload, one of our own group, sets the conditions of its readiness
-// gates.
-func setsOwnConditions(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && strings.HasPrefix(owner.APIVersion, contract.AppsGroup+"/")
 }
 
 // Compute makes the plan of one pass. It never changes the snapshot.
@@ -136,7 +125,7 @@ func (p *pass) launch() {
 	lowest := true
 	for _, priority := range all {
 		if priority >= level {
-			keys[Key(priority)] = open
+			keys[podmarks.Key(priority)] = open
 		}
 		lowest = lowest && priority >= level
 	}
@@ -158,11 +147,11 @@ func (p *pass) launch() {
 func (p *pass) priorities() (waiting, all []int) {
 	for i := range p.Pod.Spec.Containers {
 		c := &p.Pod.Spec.Containers[i]
-		key, ok := barrierOf(p.Pod, c)
+		key, ok := podmarks.BarrierOf(p.Pod, c)
 		if !ok {
 			continue
 		}
-		priority, ok := priorityOf(key)
+		priority, ok := podmarks.PriorityOf(key)
 		if !ok {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
 				Type: corev1.EventTypeWarning, Reason: EventInvalid,
@@ -201,10 +190,10 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 		}
 		p.remove(stepClear, "FormerPod", "it belongs to a previous pod of the same name")
 		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
-	case p.missing(keys), p.ConfigMap.Labels[BarrierLabel] != open: // without the label the cache does not hold it
+	case p.missing(keys), p.ConfigMap.Labels[podmarks.BarrierLabel] != open: // without the label the cache does not hold it
 		a.Verb, a.Object = action.PatchMetadata, p.ConfigMap
 		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{BarrierLabel: open}}, "data": anyMap(keys),
+			"metadata": map[string]any{"labels": map[string]any{podmarks.BarrierLabel: open}}, "data": anyMap(keys),
 		}}}
 	default:
 		return true
@@ -239,7 +228,7 @@ func (p *pass) occupied() {
 func (p *pass) newConfigMap(keys map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Pod.Namespace, Name: ConfigMapName(p.Pod.Name), Labels: map[string]string{BarrierLabel: open},
+			Namespace: p.Pod.Namespace, Name: podmarks.ConfigMapName(p.Pod.Name), Labels: map[string]string{podmarks.BarrierLabel: open},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "v1", Kind: "Pod", Name: p.Pod.Name, UID: p.Pod.UID, Controller: new(true),
 			}},

@@ -13,11 +13,12 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
+	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
 
 // behind gives the pod a container behind a barrier of the priority.
 func behind(container string, priority int) gen.PodOption {
-	return raw(container, plan.Barrier("web", priority))
+	return raw(container, podmarks.Barrier("web", priority))
 }
 
 func raw(container string, barrier corev1.EnvVar) gen.PodOption {
@@ -55,7 +56,7 @@ func three(options ...gen.PodOption) *corev1.Pod {
 // keys returns a ConfigMap of the owner with keys.
 func keys(owner *corev1.Pod, names ...string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: "web-barrier", UID: "map", ResourceVersion: "1", Labels: map[string]string{plan.BarrierLabel: "true"},
+		Namespace: "default", Name: "web-barrier", UID: "map", ResourceVersion: "1", Labels: map[string]string{podmarks.BarrierLabel: "true"},
 	}, Data: map[string]string{}}
 	if owner != nil {
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("Pod"))}
@@ -159,7 +160,7 @@ func TestCompute(t *testing.T) {
 }
 
 func barrier(configMap, key string) corev1.EnvVar {
-	e := plan.Barrier("web", 0)
+	e := podmarks.Barrier("web", 0)
 	e.ValueFrom.ConfigMapKeyRef.Name, e.ValueFrom.ConfigMapKeyRef.Key = configMap, key
 	return e
 }
@@ -178,7 +179,7 @@ func TestTheConfigMapGoesWithItsPod(t *testing.T) {
 	m := p.Steps[0].Actions[0].Object.(*corev1.ConfigMap)
 	assert.True(t, metav1.IsControlledBy(m, pod))
 	assert.Equal(t, "web-barrier", m.Name)
-	assert.Contains(t, m.Labels, plan.BarrierLabel)
+	assert.Contains(t, m.Labels, podmarks.BarrierLabel)
 }
 
 func TestReadinessGate(t *testing.T) {

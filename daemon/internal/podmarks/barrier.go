@@ -1,4 +1,4 @@
-package plan
+package podmarks
 
 import (
 	"fmt"
@@ -47,16 +47,16 @@ func Key(priority int) string { return contract.ContainerBarrierKeyPrefix + strc
 // HasBarrier reports whether a container of the pod waits, or waited, behind a barrier of the pod's ConfigMap.
 func HasBarrier(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
-		if _, ok := barrierOf(pod, &pod.Spec.Containers[i]); ok {
+		if _, ok := BarrierOf(pod, &pod.Spec.Containers[i]); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// barrierOf returns the key of a container's barrier. A variable of the name that reads anything but the pod's own
+// BarrierOf returns the key of a container's barrier. A variable of the name that reads anything but the pod's own
 // ConfigMap is not a barrier.
-func barrierOf(pod *corev1.Pod, c *corev1.Container) (string, bool) {
+func BarrierOf(pod *corev1.Pod, c *corev1.Container) (string, bool) {
 	for _, e := range c.Env {
 		if e.Name != contract.ContainerBarrierEnv || e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil {
 			continue
@@ -68,8 +68,8 @@ func barrierOf(pod *corev1.Pod, c *corev1.Container) (string, bool) {
 	return "", false
 }
 
-// priorityOf reads the priority from the key of a barrier.
-func priorityOf(key string) (int, bool) {
+// PriorityOf reads the priority from the key of a barrier.
+func PriorityOf(key string) (int, bool) {
 	text, ok := strings.CutPrefix(key, contract.ContainerBarrierKeyPrefix)
 	priority, err := strconv.Atoi(text)
 	return priority, ok && err == nil && Key(priority) == key
