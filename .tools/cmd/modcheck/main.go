@@ -1,7 +1,8 @@
 // Command modcheck verifies what must hold in and between the modules of the repository.
 //
 // It reads go.work, the go.mod files that it names, what the packages of core import, how reasons of conditions, waits
-// and events are declared, and which paths lead out of a module, and which packages of features are public; it prints every fault and exits with 1 when there is one. It changes nothing.
+// and events are declared, which paths lead out of a module, which packages of features are public, and which files have
+// the tests that need an API server; it prints every fault and exits with 1 when there is one. It changes nothing.
 //
 //	modcheck [folder of go.work]
 package main
@@ -47,7 +48,7 @@ func check(root fs.FS) ([]string, error) {
 		if m.combines() {
 			continue
 		}
-		for _, rule := range []func(fs.FS, Module) ([]string, error){ReasonFaults, PathFaults, RoomFaults} {
+		for _, rule := range []func(fs.FS, Module) ([]string, error){ReasonFaults, PathFaults, RoomFaults, ServerTestFaults} {
 			more, err := rule(root, m)
 			if err != nil {
 				return nil, fmt.Errorf("check the code of %s: %w", m.Folder, err)
