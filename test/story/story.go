@@ -90,27 +90,52 @@ func Gone(t *testing.T, w World, o client.Object) {
 	})
 }
 
+// Settles waits until the status of the workload is for its current spec, its condition Ready is True, and the check of the
+// current object returns nil. A nil check demands nothing more. set is set to that object.
+func Settles[T client.Object](t *testing.T, w World, set T, check func(T) error) {
+	t.Helper()
+	Reaches(t, w, set, "the end of its rollout", func(set T) error {
+		if observed := statusOf(set).ObservedGeneration; observed != set.GetGeneration() {
+			return fmt.Errorf("status describes generation %d of %d", observed, set.GetGeneration())
+		}
+		c := Condition(set, "Ready")
+		err := Want(c.Status == metav1.ConditionTrue, "condition Ready is %+v", c)
+		if check != nil {
+			err = errors.Join(err, check(set))
+		}
+		return err
+	})
+}
+
 // Condition returns the condition of that type in the object's status, whatever Go type it has there; its status is
 // empty when there is none.
 func Condition(o client.Object, name string) metav1.Condition {
+	for _, c := range statusOf(o).Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// status is the part of a status that all kinds have.
+type status struct {
+	ObservedGeneration int64              `json:"observedGeneration"`
+	Conditions         []metav1.Condition `json:"conditions"`
+}
+
+func statusOf(o client.Object) status {
 	var read struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
+		Status status `json:"status"`
 	}
 	text, err := json.Marshal(o)
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("read the conditions of %T: %v", o, err))
+		panic(fmt.Sprintf("read the status of %T: %v", o, err))
 	}
-	for _, c := range read.Status.Conditions {
-		if c.Type == name {
-			return c
-		}
-	}
-	return metav1.Condition{}
+	return read.Status
 }
 
 // WaitsFor waits until the object's condition Ready is False with the reason, and its message contains who.

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -77,29 +76,14 @@ func rollout[T client.Object](t *testing.T, set T, kind string, pods int32, spec
 // settles waits until the set's status is for its current spec and all its pods have the version.
 func settles[T client.Object](t *testing.T, set T, version string, pods int32) {
 	t.Helper()
-	story.Reaches(t, world, set, "the end of its rollout to "+version, func(set T) error {
-		if set.GetGeneration() != observed(set) {
-			return fmt.Errorf("status describes generation %d of %d", observed(set), set.GetGeneration())
-		}
+	story.Settles(t, world, set, func(set T) error {
 		images := story.Images(story.Active(world.Pods(t, set.GetNamespace())))
-		done := story.Condition(set, "Ready").Status == metav1.ConditionTrue && len(images) == int(pods)
+		done := len(images) == int(pods)
 		for _, image := range images {
 			done = done && image == app+version
 		}
-		return story.Want(done, "images are %v, condition is %+v", images, story.Condition(set, "Ready"))
+		return story.Want(done, "images are %v, and %d pods are to have %s", images, pods, version)
 	})
-}
-
-func observed(set client.Object) int64 {
-	switch set := set.(type) {
-	case *clonesets.CloneSet:
-		return set.Status.ObservedGeneration
-	case *statefulsets.StatefulSet:
-		return set.Status.ObservedGeneration
-	case *daemonsets.DaemonSet:
-		return set.Status.ObservedGeneration
-	}
-	return 0
 }
 
 // newCloneSet returns a CloneSet "web" that updates all its pods at once.

@@ -1,7 +1,6 @@
 package cloneset
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,14 +77,9 @@ func image(version string) func(*v1beta1.CloneSet) {
 // settles waits until the set's status is for its current spec and all its pods meet it.
 func settles(t *testing.T, set *v1beta1.CloneSet) {
 	t.Helper()
-	story.Reaches(t, world, set, "the end of its rollout", func(set *v1beta1.CloneSet) error {
-		s := set.Status
-		if s.ObservedGeneration != set.Generation {
-			return fmt.Errorf("status describes generation %d of %d", s.ObservedGeneration, set.Generation)
-		}
-		pods := story.Active(podsOf(t, set))
-		return story.Want(story.Condition(set, "Ready").Status == metav1.ConditionTrue && s.AvailableReplicas == *set.Spec.Replicas &&
-			len(pods) == int(*set.Spec.Replicas), "status is %+v with %d pods", s, len(pods))
+	story.Settles(t, world, set, func(set *v1beta1.CloneSet) error {
+		s, pods := set.Status, story.Active(podsOf(t, set))
+		return story.Want(s.AvailableReplicas == *set.Spec.Replicas && len(pods) == int(*set.Spec.Replicas), "status is %+v with %d pods", s, len(pods))
 	})
 }
 

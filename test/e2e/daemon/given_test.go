@@ -133,10 +133,8 @@ func newSet(namespace string, annotations map[string]string, containers ...corev
 // settles waits until the set's status is for its current spec and its pod meets it, and returns the pod.
 func settles(t *testing.T, set *clonesets.CloneSet) *corev1.Pod {
 	t.Helper()
-	story.Reaches(t, world, set, "the end of its rollout", func(set *clonesets.CloneSet) error {
-		s := set.Status
-		done := s.ObservedGeneration == set.Generation && story.Condition(set, "Ready").Status == metav1.ConditionTrue
-		return story.Want(done && s.AvailableReplicas == *set.Spec.Replicas, "status is %+v", s)
+	story.Settles(t, world, set, func(set *clonesets.CloneSet) error {
+		return story.Want(set.Status.AvailableReplicas == *set.Spec.Replicas, "status is %+v", set.Status)
 	})
 	pods := story.Active(world.Pods(t, set.Namespace))
 	require.Len(t, pods, 1)

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -43,8 +42,8 @@ func TestWithoutTheNodeAgentNothingIsRestartedInPlace(t *testing.T) {
 	stateful, daemon := newStatefulSet(world.Namespace(t), intstr.FromInt32(1)), newDaemonSet(world.Namespace(t))
 	require.NoError(t, world.Client.Create(t.Context(), stateful))
 	require.NoError(t, world.Client.Create(t.Context(), daemon))
-	isDone(t, stateful)
-	isDone(t, daemon)
+	story.Settles(t, world, stateful, nil)
+	story.Settles(t, world, daemon, nil)
 	ofStateful, ofDaemon := world.Pods(t, stateful.Namespace), world.Pods(t, daemon.Namespace)
 	restart := map[string]string{contract.RestartInPlaceAnnotation: "1 main"}
 
@@ -80,7 +79,7 @@ func isRecreated[T client.Object](t *testing.T, set T, before []corev1.Pod, chan
 func restartsInPlace[T client.Object](t *testing.T, set T, template func(T) *corev1.PodTemplateSpec) {
 	t.Helper()
 	require.NoError(t, world.Client.Create(t.Context(), set))
-	isDone(t, set)
+	story.Settles(t, world, set, nil)
 	before := world.Pods(t, set.GetNamespace())
 	for i := range before {
 		metaOf(t, &before[i])
@@ -103,7 +102,7 @@ func TestABudgetHoldsUpARestartInPlace(t *testing.T) {
 	t.Parallel()
 	set := newStatefulSet(world.Namespace(t), intstr.FromString("100%"))
 	require.NoError(t, world.Client.Create(t.Context(), set))
-	isDone(t, set)
+	story.Settles(t, world, set, nil)
 	before := world.Pods(t, set.Namespace)
 	for i := range before {
 		metaOf(t, &before[i])
@@ -136,7 +135,7 @@ func TestABudgetHoldsUpARestartInPlace(t *testing.T) {
 		assert.Equal(t, map[string]int32{"main": 0, "other": 0}, restarts(&o), o.Name)
 	}
 	story.Edit(t, world, b, func(b *budgets.PodUnavailableBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
-	isDone(t, set)
+	story.Settles(t, world, set, nil)
 	end()
 	after := world.Pods(t, set.Namespace)
 	assert.Equal(t, story.Identities(before), story.Identities(after))
@@ -189,30 +188,8 @@ func TestANativeSidecarChangesInPlace(t *testing.T) {
 func rolls[T client.Object](t *testing.T, set T, change func(T)) {
 	t.Helper()
 	rollout := forecasts.Edit(t, world, set, change)
-	isDone(t, set)
+	story.Settles(t, world, set, nil)
 	rollout.ComesTrue(t)
-}
-
-// isDone waits until the set's status is for its current spec and its pods meet it.
-func isDone[T client.Object](t *testing.T, set T) {
-	t.Helper()
-	story.Reaches(t, world, set, "the end of its rollout", func(set T) error {
-		if set.GetGeneration() != observedGeneration(set) {
-			return fmt.Errorf("status describes generation %d of %d", observedGeneration(set), set.GetGeneration())
-		}
-		c := story.Condition(set, "Ready")
-		return story.Want(c.Status == metav1.ConditionTrue, "condition Ready is %+v", c)
-	})
-}
-
-func observedGeneration(set client.Object) int64 {
-	switch set := set.(type) {
-	case *statefulsets.StatefulSet:
-		return set.Status.ObservedGeneration
-	case *daemonsets.DaemonSet:
-		return set.Status.ObservedGeneration
-	}
-	return 0
 }
 
 func twoContainers() corev1.PodTemplateSpec {

@@ -106,14 +106,10 @@ func rolls(t *testing.T, set *v1beta1.DaemonSet, changes ...change) {
 // one.
 func settles(t *testing.T, set *v1beta1.DaemonSet) {
 	t.Helper()
-	story.Reaches(t, world, set, "the end of its rollout", func(set *v1beta1.DaemonSet) error {
-		s := set.Status
-		if s.ObservedGeneration != set.Generation {
-			return fmt.Errorf("status describes generation %d of %d", s.ObservedGeneration, set.Generation)
-		}
-		pods := len(podsOf(t, set))
+	story.Settles(t, world, set, func(set *v1beta1.DaemonSet) error {
+		s, pods := set.Status, len(podsOf(t, set))
 		settled := s.NumberUnavailable == 0 && pods >= int(s.DesiredNumberScheduled) && pods <= int(s.DesiredNumberScheduled+s.NumberMisscheduled)
-		return story.Want(story.Condition(set, "Ready").Status == metav1.ConditionTrue && settled, "status is %+v with %d pods", s, pods)
+		return story.Want(settled, "status is %+v with %d pods", s, pods)
 	})
 }
 

@@ -148,6 +148,6 @@ func TestABudgetIsForetold(t *testing.T) {
 		return story.Want(b.Status.ObservedGeneration == b.Generation && b.Status.UnavailableAllowed == 1, "status is %+v", b.Status)
 	})
 	rollout := forecasts.Edit(t, world, set, image("v2"))
-	settles(t, set)
+	story.Settles(t, world, set, nil)
 	rollout.ComesTrue(t)
 }
