@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
@@ -95,7 +96,7 @@ func usage(o action.Object) corev1.ResourceList {
 
 func usageOfPod(pod *corev1.Pod) corev1.ResourceList {
 	used := corev1.ResourceList{"count/pods": one()}
-	if isOver(pod) {
+	if podstate.IsFinished(pod) {
 		return used
 	}
 	used[corev1.ResourcePods] = one()

@@ -62,14 +62,14 @@ func Read(ctx context.Context, client *workload.Client, named workload.Named, ma
 	return r.scene, nil
 }
 
-// played is the resource in which sets are read and edited.
-func played(kind workload.Kind) schema.GroupVersionResource { return kind.In(Version) }
+// resourceOf is the resource in which sets are read and edited.
+func resourceOf(kind workload.Kind) schema.GroupVersionResource { return kind.In(Version) }
 
 func (r *reader) set(ctx context.Context, named workload.Named, manifest *unstructured.Unstructured) error {
 	if _, err := r.client.Served(named.Kind); err != nil {
 		return err
 	}
-	sets := r.client.Dynamic.Resource(played(named.Kind)).Namespace(r.client.Namespace)
+	sets := r.client.Dynamic.Resource(resourceOf(named.Kind)).Namespace(r.client.Namespace)
 	found, err := sets.Get(ctx, named.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && manifest != nil {
 		found, err = sets.Create(ctx, manifest, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

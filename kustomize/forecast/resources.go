@@ -10,11 +10,6 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
-// isOver reports whether all containers of the pod have ended for good.
-func isOver(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 func addTo(sum, more corev1.ResourceList) {
 	for name, quantity := range more {
 		total := sum[name]

@@ -54,7 +54,7 @@ func (s *scheduler) see(e cluster.Event) {
 
 // put adds a pod to the load of its node.
 func (s *scheduler) put(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || isOver(pod) {
+	if pod.Spec.NodeName == "" || podstate.IsFinished(pod) {
 		return
 	}
 	of := s.load(pod.Spec.NodeName)
@@ -64,7 +64,7 @@ func (s *scheduler) put(pod *corev1.Pod) {
 
 // take removes a pod from the load of its node, as it was put there.
 func (s *scheduler) take(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || isOver(pod) {
+	if pod.Spec.NodeName == "" || podstate.IsFinished(pod) {
 		return
 	}
 	of := s.load(pod.Spec.NodeName)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 		return err
 	}
 	played := forecast.Edit{To: edited, LoseNodes: c.loseNode, Evict: c.evict}
-	if played.Crash, err = crashing(orElse(edited, scene.Set), c.crash); err != nil {
+	if played.Crash, err = crashing(cmp.Or(edited, scene.Set), c.crash); err != nil {
 		return err
 	}
 	if err := exist(scene, c.loseNode, c.evict); err != nil {
@@ -183,13 +184,6 @@ func (c *command) gather(ctx context.Context, named workload.Named, edit change)
 	}
 	edited, err = dryRun(ctx, client, scene, edited)
 	return scene, edited, err
-}
-
-func orElse(a, b *unstructured.Unstructured) *unstructured.Unstructured {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // exist checks that the nodes and pods are there which the command names.

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // labelIndex finds pods by each of their labels, as key=value.
@@ -96,7 +96,7 @@ func (r Reader) owned(ctx context.Context, target *metav1.PartialObjectMetadata,
 	begun := r.Owning.begin()
 	defer func() {
 		if err == nil {
-			r.Owning.set(target.UID, begun, slices.ContainsFunc(owned, disruption.IsActive))
+			r.Owning.set(target.UID, begun, slices.ContainsFunc(owned, podstate.IsActive))
 		}
 	}()
 	owned, err = fastclient.Controlled[corev1.Pod](ctx, r.Cache, target)

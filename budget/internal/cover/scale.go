@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
-	"github.com/flotilla-project/flotilla/budget/internal/disruption"
 )
 
 // MaySelect reports whether workloads of the kind may have pods that they do not own, but that their scale selects. The
@@ -34,7 +34,7 @@ func MaySelect(kind schema.GroupKind) bool {
 // covered returns the pods of a target of the kind: those it owns or, if it may select others and none of its own is
 // left, those that its scale selects.
 func covered(kind schema.GroupKind, owned, selected []*corev1.Pod) []*corev1.Pod {
-	if !MaySelect(kind) || slices.ContainsFunc(owned, disruption.IsActive) {
+	if !MaySelect(kind) || slices.ContainsFunc(owned, podstate.IsActive) {
 		return owned
 	}
 	known := make(map[types.UID]bool, len(selected))
@@ -106,5 +106,5 @@ func (r Reader) chooses(ctx context.Context, ref *v1beta1.TargetReference, pod *
 		return !owns, nil
 	}
 	owned, _, err := r.owned(ctx, target, selector)
-	return err == nil && !slices.ContainsFunc(owned, disruption.IsActive), err
+	return err == nil && !slices.ContainsFunc(owned, podstate.IsActive), err
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/controllers/targets"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/disruption"
@@ -64,7 +65,7 @@ func (t *tally) target(ctx context.Context, target *metav1.PartialObjectMetadata
 func (t *tally) all(ctx context.Context, pods []*corev1.Pod) error {
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil || disruption.IsFinished(pod) {
+		if ref == nil || podstate.IsFinished(pod) {
 			continue
 		}
 		top, known := t.tops[ref.UID]
@@ -143,7 +144,7 @@ func (t *tally) count(ctx context.Context, o *metav1.PartialObjectMetadata, pod 
 		}
 		w = t.found[o.UID]
 	}
-	if w.Unknown != "" && pod != nil && !disruption.IsFinished(pod) {
+	if w.Unknown != "" && pod != nil && !podstate.IsFinished(pod) {
 		w.Replicas++
 	}
 	return nil
@@ -197,7 +198,7 @@ func Unreadable(target *v1beta1.TargetReference, pods []*corev1.Pod, err error) 
 	}
 	w.Message = err.Error()
 	for _, pod := range pods {
-		if !disruption.IsFinished(pod) {
+		if !podstate.IsFinished(pod) {
 			w.Replicas++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 )
@@ -15,14 +16,6 @@ import (
 // GuardedConditions are those through which operators take a pod out of service before they change it.
 func GuardedConditions() []corev1.PodConditionType {
 	return []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}
-}
-
-// IsActive reports whether the pod is neither terminating nor finished.
-func IsActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !IsFinished(pod) }
-
-// IsFinished reports whether all containers of the pod have ended.
-func IsFinished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // IsProtected reports whether the pod serves its application, as the API server has it: disruptions of other pods are
@@ -99,7 +92,7 @@ func HasUnavailableLabel(pod *corev1.Pod) bool {
 // Guarded counts the pods that have a mark of a budget: the API server asks about no others.
 func Guarded(pods []*corev1.Pod) (n int32) {
 	for _, pod := range pods {
-		if IsActive(pod) && isMarked(pod) {
+		if podstate.IsActive(pod) && isMarked(pod) {
 			n++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/disruption"
@@ -94,7 +95,7 @@ func hasLeft(before, after *corev1.Pod) bool {
 
 // CountsOtherwise reports whether the numbers of a budget may change with the pod.
 func CountsOtherwise(before, after *corev1.Pod) bool {
-	return hasLeft(before, after) || before.UID != after.UID || disruption.IsActive(before) != disruption.IsActive(after) ||
+	return hasLeft(before, after) || before.UID != after.UID || podstate.IsActive(before) != podstate.IsActive(after) ||
 		disruption.IsAvailable(before) != disruption.IsAvailable(after) || disruption.IsProtected(before) != disruption.IsProtected(after)
 }
 

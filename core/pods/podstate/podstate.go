@@ -41,6 +41,14 @@ type State struct {
 	SpecifiedDelete bool
 }
 
+// IsActive reports whether the pod is neither terminating nor finished.
+func IsActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !IsFinished(pod) }
+
+// IsFinished reports whether the pod is in phase Succeeded or Failed: it runs no container again.
+func IsFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
 // Of returns the state of the pod at the time now for a workload with minReadySeconds.
 func Of(pod *corev1.Pod, now time.Time, minReadySeconds int32) State {
 	s := State{
@@ -55,7 +63,7 @@ func Of(pod *corev1.Pod, now time.Time, minReadySeconds int32) State {
 		s.Lifecycle = contract.LifecycleNormal
 	}
 	_, s.SpecifiedDelete = pod.Labels[contract.SpecifiedDeleteLabel]
-	s.Active = !s.Terminating && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+	s.Active = IsActive(pod)
 	for i := range pod.Status.ContainerStatuses {
 		s.Restarts = max(s.Restarts, pod.Status.ContainerStatuses[i].RestartCount)
 	}

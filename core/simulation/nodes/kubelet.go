@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
@@ -43,7 +44,7 @@ func (w *World) reactToPod(e cluster.Event, pod, old *corev1.Pod) {
 			w.After(w.Takes(cluster.Scheduling, time.Second), func() { w.schedule(key, pod.UID) })
 		}
 	case e.Type == cluster.Added || old.Spec.NodeName == "":
-		if e.Type == cluster.Added && (len(pod.Status.ContainerStatuses) > 0 || isOver(pod)) {
+		if e.Type == cluster.Added && (len(pod.Status.ContainerStatuses) > 0 || podstate.IsFinished(pod)) {
 			w.takeOver(pod)
 			return
 		}

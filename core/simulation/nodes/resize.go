@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ func (w *World) allocate(r *podRuntime, pod *corev1.Pod) []*corev1.Container {
 	r.pending = ""
 	for i, c := range containers {
 		if !cluster.Same(r.containers[i].spec.Resources, c.Resources) && r.pending != corev1.PodReasonInfeasible {
-			r.pending = orElse(w.room(pod, c), r.pending)
+			r.pending = cmp.Or(w.room(pod, c), r.pending)
 		}
 	}
 	if r.pending == "" {
@@ -30,13 +31,6 @@ func (w *World) allocate(r *podRuntime, pod *corev1.Pod) []*corev1.Container {
 		containers[i] = &allocated
 	}
 	return containers
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // room returns the reason why the node of a pod cannot give a container of it its resources.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-project/flotilla/core/pods/podspec"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/simulation/cluster"
 )
 
@@ -53,14 +54,9 @@ func (c *containerRuntime) takeOver(s *corev1.ContainerStatus, created time.Time
 	}
 }
 
-// isOver reports whether no container of the pod will run again.
-func isOver(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // resume lets the kubelet continue with what it was about to do for the pod.
 func (w *World) resume(pod *corev1.Pod, r *podRuntime) {
-	if isOver(pod) {
+	if podstate.IsFinished(pod) {
 		r.ending, r.ended = true, pod.Status.Phase
 	}
 	if pod.DeletionTimestamp != nil {

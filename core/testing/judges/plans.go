@@ -94,7 +94,7 @@ func NoLossOfRevisions(chosen revision.Choice, pods []*corev1.Pod) Judge {
 			}
 		}
 		for _, o := range pods {
-			if o.DeletionTimestamp == nil && o.Status.Phase != corev1.PodSucceeded && o.Status.Phase != corev1.PodFailed {
+			if podstate.IsActive(o) {
 				live[podstate.ShortHash(o.Labels[contract.RevisionLabel])] = true
 			}
 		}

@@ -52,7 +52,7 @@ func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
 func (s *Snapshot[W]) oldNodes(yield func(string, time.Time) bool) {
 	update := podstate.ShortHash(s.Chosen.Update.Name)
 	for _, pod := range s.Pods {
-		active := pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+		active := podstate.IsActive(pod)
 		if active && pod.Spec.NodeName != "" && podstate.ShortHash(pod.Labels[contract.RevisionLabel]) != update && !yield(pod.Spec.NodeName, cameAt(pod)) {
 			return
 		}

@@ -77,11 +77,6 @@ func RevisionOf(labels map[string]string) string {
 	return v1beta1.VersionIgnored
 }
 
-// IsActive reports whether a pod takes a place: it is neither terminating nor finished.
-func IsActive(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
-}
-
 // Index returns the place of a subset in the list, -1 if there is none of the name.
 func Index(spread *v1beta1.WorkloadSpread, subset string) int {
 	return slices.IndexFunc(spread.Spec.Subsets, func(s v1beta1.WorkloadSpreadSubset) bool { return s.Name == subset })

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/later"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -290,7 +291,7 @@ func (r *Snapshots) nodes(ctx context.Context, spread *v1beta1.WorkloadSpread, p
 	for _, pod := range pods {
 		name := pod.Spec.NodeName
 		match, ok := subsets.MatchOf(pod)
-		if name == "" || nodes[name] != nil || ok && match.Name == spread.Name || !subsets.IsActive(pod) {
+		if name == "" || nodes[name] != nil || ok && match.Name == spread.Name || !podstate.IsActive(pod) {
 			continue
 		}
 		node, err := fastclient.Get[corev1.Node](ctx, r.Cached, types.NamespacedName{Name: name})

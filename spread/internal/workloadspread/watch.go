@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -145,7 +146,7 @@ func (r *reconciler) podEvents() handler.EventHandler {
 			switch {
 			case !okBefore || !okAfter:
 				wake(q, e.ObjectNew, pause)
-			case subsets.IsActive(before) != subsets.IsActive(after):
+			case podstate.IsActive(before) != podstate.IsActive(after):
 				wake(q, after, 0)
 			case Changed(before, after):
 				wake(q, before, pause)
@@ -157,7 +158,7 @@ func (r *reconciler) podEvents() handler.EventHandler {
 
 // Changed reports whether anything differs that the plan reads.
 func Changed(before, after *corev1.Pod) bool {
-	return subsets.IsActive(before) != subsets.IsActive(after) ||
+	return podstate.IsActive(before) != podstate.IsActive(after) ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		before.Spec.NodeName != after.Spec.NodeName || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)

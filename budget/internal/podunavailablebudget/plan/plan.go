@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	"github.com/flotilla-project/flotilla/budget/internal/conversion"
@@ -60,7 +61,7 @@ type Plan struct {
 func Compute(s Snapshot) Plan {
 	p := Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Status: *s.Budget.Status.DeepCopy()}
 	covered := s.covered()
-	pods := slices.DeleteFunc(slices.Clone(covered), func(pod *corev1.Pod) bool { return !disruption.IsActive(pod) })
+	pods := slices.DeleteFunc(slices.Clone(covered), func(pod *corev1.Pod) bool { return !podstate.IsActive(pod) })
 	p.expire(&s, pods)
 	p.forget()
 	p.count(&s, pods)
@@ -113,7 +114,7 @@ func (s *Snapshot) LookAt(pods map[string]*corev1.Pod) []string {
 
 // ends reports whether the grant ends according to its pod in the caches.
 func (s *Snapshot) ends(g disruption.Grant, pod *corev1.Pod) bool {
-	if !disruption.IsActive(pod) || s.Sights.Left(g, pod, s.Now) > 0 {
+	if !podstate.IsActive(pod) || s.Sights.Left(g, pod, s.Now) > 0 {
 		return false
 	}
 	return g.Disrupts || disruption.IsSettled(pod) && !s.Replacements.areFresh(g, s.Now)
@@ -146,7 +147,7 @@ func (p *Plan) expire(s *Snapshot, pods []*corev1.Pod) {
 		pod := byName[g.Pod]
 		if s.isUnseen(g) {
 			p.unseen[g.Pod] = true
-			if pod = s.Looks[g.Pod].Pod; !disruption.IsActive(pod) {
+			if pod = s.Looks[g.Pod].Pod; !podstate.IsActive(pod) {
 				p.RequeueWithin(askAgain)
 				continue
 			}
@@ -271,7 +272,7 @@ func (p *Plan) unavailable(covered []*corev1.Pod) string {
 	var all []string
 	missing := int(p.Status.TotalReplicas)
 	for _, pod := range covered {
-		if disruption.IsFinished(pod) {
+		if podstate.IsFinished(pod) {
 			continue
 		}
 		missing--

@@ -183,7 +183,7 @@ func (p *pass) inspect(o *corev1.Pod) pod {
 		overdue:  state.Active && p.workload.Overdue(state),
 		updated:  p.hasUpdateTemplate(state.Revision) || p.hasTemplateGeneration(o),
 		deleting: state.Lifecycle == contract.LifecyclePreparingDelete,
-		finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
+		finished: podstate.IsFinished(o),
 	}
 }
 

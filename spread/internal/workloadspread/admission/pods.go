@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/core/operator/admission"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -79,7 +80,7 @@ type member struct {
 // Create puts a new pod into its subset: it changes Request.New. It is Mutating without the request of a server.
 func (w *Pods) Create(ctx context.Context, req admission.Request[*corev1.Pod]) (admission.Findings, error) {
 	pod := req.New
-	if req.Operation != admissionv1.Create || req.DryRun || !subsets.IsActive(pod) {
+	if req.Operation != admissionv1.Create || req.DryRun || !podstate.IsActive(pod) {
 		return admission.Findings{}, nil
 	}
 	m, err := w.find(ctx, req.Namespace, pod)
@@ -264,7 +265,7 @@ func (w *Pods) counted(ctx context.Context, spread *v1beta1.WorkloadSpread, vers
 	n, own := map[string]int32{}, map[types.UID]bool{}
 	for _, pod := range pods {
 		m, ok := subsets.MatchOf(pod)
-		if !ok || m.Name != spread.Name || !subsets.IsActive(pod) || subsets.VersionOf(pod, w.Versioned) != version {
+		if !ok || m.Name != spread.Name || !podstate.IsActive(pod) || subsets.VersionOf(pod, w.Versioned) != version {
 			continue
 		}
 		controller := types.UID("")
@@ -319,7 +320,7 @@ func (w *Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evicti
 // note notes that a pod is about to go. Errors are only logged: the controller counts pods anyway.
 func (w *Pods) note(ctx context.Context, namespace string, pod *corev1.Pod) {
 	match, ok := subsets.MatchOf(pod)
-	if !ok || !subsets.IsActive(pod) || metav1.GetControllerOfNoCopy(pod) == nil {
+	if !ok || !podstate.IsActive(pod) || metav1.GetControllerOfNoCopy(pod) == nil {
 		return
 	}
 	if err := w.leave(ctx, namespace, pod, match); client.IgnoreNotFound(err) != nil {

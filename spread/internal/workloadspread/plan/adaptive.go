@@ -72,7 +72,7 @@ func (c *computation) late(pods []*corev1.Pod) *corev1.Pod {
 // unschedulableSince returns since when the scheduler has found no node for the pod, and whether that is so now.
 func unschedulableSince(pod *corev1.Pod) (time.Time, bool) {
 	scheduled := podstate.Condition(pod, corev1.PodScheduled)
-	if !subsets.IsActive(pod) || pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName != "" || scheduled == nil ||
+	if !podstate.IsActive(pod) || pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName != "" || scheduled == nil ||
 		scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
 		return time.Time{}, false
 	}

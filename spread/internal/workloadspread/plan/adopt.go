@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/eligibility"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -108,7 +109,7 @@ func NeedsWhole(spread *v1beta1.WorkloadSpread, pods []*corev1.Pod, nodes map[st
 	for _, pod := range pods {
 		node := nodes[pod.Spec.NodeName]
 		match, ok := subsets.MatchOf(pod)
-		if node == nil || !subsets.IsActive(pod) || ok && match.Name == spread.Name || pod.CreationTimestamp.After(spread.CreationTimestamp.Time) {
+		if node == nil || !podstate.IsActive(pod) || ok && match.Name == spread.Name || pod.CreationTimestamp.After(spread.CreationTimestamp.Time) {
 			continue
 		}
 		fitting, patches := 0, 0

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -22,7 +23,7 @@ func (w *world) judge() {
 		if !ok {
 			continue
 		}
-		if subsets.IsActive(pod) {
+		if podstate.IsActive(pod) {
 			n[subsets.VersionOf(pod, w.versioned())+" "+m.Subset]++
 		}
 		if w.adopted[pod.Name] {
@@ -100,7 +101,7 @@ func (w *world) calmDown() {
 			n := 0
 			for _, pod := range w.pods {
 				m, _ := subsets.MatchOf(pod)
-				if m.Subset == e.Name && subsets.IsActive(pod) && subsets.VersionOf(pod, w.versioned()) == version {
+				if m.Subset == e.Name && podstate.IsActive(pod) && subsets.VersionOf(pod, w.versioned()) == version {
 					n++
 				}
 			}

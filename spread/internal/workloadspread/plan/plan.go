@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -142,11 +143,11 @@ func (c *computation) sort() {
 		g := c.group(c.version(pod))
 		match, ok := subsets.MatchOf(pod)
 		mine := ok && match.Name == c.Spread.Name
-		if mine || !subsets.IsActive(pod) {
+		if mine || !podstate.IsActive(pod) {
 			g.seen[cmp.Or(match.UID, pod.Name)] = pod
 		}
 		switch i := subsets.Index(c.Spread, match.Subset); {
-		case !subsets.IsActive(pod):
+		case !podstate.IsActive(pod):
 		case mine && i >= 0:
 			g.add(i, pod)
 		case mine:

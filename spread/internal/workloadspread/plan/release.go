@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	"github.com/flotilla-project/flotilla/spread/internal/subsets"
@@ -27,7 +28,7 @@ func Release(pods []*corev1.Pod, known action.Refusals, now time.Time) action.Pl
 func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions []action.Action) {
 	for _, pod := range pods {
 		match, ok := subsets.Read(pod)
-		if !ok || match.Released || !subsets.IsActive(pod) {
+		if !ok || match.Released || !podstate.IsActive(pod) {
 			continue
 		}
 		change := action.NewPodChange(pod, now)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
@@ -225,7 +226,7 @@ func (w *world) remove() {
 		w.record()
 		return
 	}
-	if m, ok := subsets.MatchOf(pod); ok && w.IntN(4) > 0 && subsets.IsActive(pod) {
+	if m, ok := subsets.MatchOf(pod); ok && w.IntN(4) > 0 && podstate.IsActive(pod) {
 		w.serve(w.replicas[w.IntN(len(w.replicas))], func(b *subsets.Books) {
 			if !w.gone(pod.Name) {
 				b.Ledger(subsets.VersionOf(pod, w.versioned())).Leave(m.Subset, pod.Name, m.UID, metav1.NewTime(w.at))
@@ -246,7 +247,7 @@ func (w *world) terminate(pod *corev1.Pod) {
 // kubelet moves a pod on: to a node, to its end, or not.
 func (w *world) kubelet() {
 	pod := w.some()
-	if pod == nil || !subsets.IsActive(pod) {
+	if pod == nil || !podstate.IsActive(pod) {
 		return
 	}
 	after := pod.DeepCopy()
