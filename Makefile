@@ -16,6 +16,8 @@ NODES ?= 3
 export DURATION PLANS FROM PROCS
 # How often tests run to find those that fail by chance, beside how many busy processes, and the seed of the first order.
 export TIMES LOAD SEED
+# Whose operator `make bench GATE=1` measures, with how many pods, and how often.
+export FEATURE PODS ROUNDS
 # On which release of Kubernetes tests run; empty means the newest one.
 export FLOTILLA_KUBERNETES ?= $(KUBERNETES)
 
@@ -63,8 +65,8 @@ reproduce: ## tests of the worst problems of docs/contributing/troubles.md: each
 soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=regexp and FROM=seed choose
 	@./test/run soak
 
-bench: ## benchmarks of the plans and of the operator under load
-	@./test/run bench
+bench: ## benchmarks of the plans and of the operator under load; GATE=1 fails if an operator exceeds test/scale/bounds.yaml; FEATURE, PODS and ROUNDS=5 choose
+	@./test/run $(if $(GATE),gate,bench)
 
 ##
 

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/flotilla-project/flotilla/test/audit"
 )
 
 // foreign returns a database with pods of others, empty where none are asked for. They have no node and are written
@@ -51,11 +49,9 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	if row.Costs, err = meter.cost(); err != nil {
 		return nil, err
 	}
-	writes, err := b.audit.Read(audit.Request.IsWrite)
-	if err != nil {
+	if err := b.count(&row, began, controller{b.operator.process, b.operator.name + "/"}); err != nil {
 		return nil, err
 	}
-	row.account(writes, began, b.operator.name+"/")
 	return []Row{row}, nil
 }
 

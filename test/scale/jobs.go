@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -11,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-project/flotilla/test/audit"
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	jobs "github.com/flotilla-project/flotilla/jobs/api/v1beta1"
@@ -68,12 +67,8 @@ func (b *bench) cost(row Row, who controller, do func() (began time.Time, err er
 	if row.Costs, err = meter.cost(); err != nil {
 		return row, err
 	}
-	writes, err := b.audit.Read(audit.Request.IsWrite)
-	if err != nil {
-		return row, err
-	}
-	row.account(writes, began, who.userAgent)
-	return row, nil
+	err = b.count(&row, began, who)
+	return row, err
 }
 
 // accepted creates an object. The operator's webhooks answer a moment after it is ready.
@@ -122,7 +117,7 @@ func (b *bench) broadcast(ctx context.Context) ([]Row, error) {
 
 // pull measures an ImagePullJob on NodeImages of nodes that pull in no time. The nodes need not exist otherwise.
 func (b *bench) pull(ctx context.Context) ([]Row, error) {
-	images := max(leastImages, b.Pods)
+	images := cmp.Or(b.images, max(leastImages, b.Pods))
 	space, err := b.namespace(ctx)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/flotilla-project/flotilla/test/audit"
 )
 
 const (
@@ -145,12 +143,19 @@ func (b *bench) measure(ctx context.Context, l load, pods *observed) (Row, error
 	if row.Costs, err = meter.cost(); err != nil {
 		return row, err
 	}
-	writes, err := b.audit.Read(audit.Request.IsWrite)
+	err = b.count(&row, began, l.controller)
+	return row, err
+}
+
+// count adds the controller's requests since the last look at the audit log to the row.
+func (b *bench) count(row *Row, began time.Time, who controller) error {
+	requests, err := b.audit.Read(isAboutObjects)
 	if err != nil {
-		return row, err
+		return err
 	}
-	row.account(writes, began, l.controller.userAgent)
-	return row, nil
+	row.account(onlyWrites(requests), began, who.userAgent)
+	row.Reads = reads(requests, who.userAgent)
+	return nil
 }
 
 // complete reports whether the load is done for all pods.

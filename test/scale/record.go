@@ -36,7 +36,7 @@ type Record struct {
 	Features map[string][]Row `json:"features"`
 }
 
-// Machine is what times depend on.
+// Machine describes the machine, on which times depend.
 type Machine struct {
 	// Platform is such as linux/amd64.
 	Platform string `json:"platform"`
@@ -46,7 +46,7 @@ type Machine struct {
 	Kubernetes string `json:"kubernetes"`
 }
 
-// Measure measures features, one after the other. It returns what was measured before an error, too.
+// Measure measures features, one after the other. After an error the record has the rows until then.
 func Measure(ctx context.Context, root string, features []string, o Options) (Record, error) {
 	commit, err := commitOf(ctx, root)
 	if err != nil {

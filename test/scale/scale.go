@@ -63,6 +63,9 @@ type Options struct {
 	OperatorLog string
 	// Progress receives a line for each step.
 	Progress io.Writer
+
+	cluster string // its name; default: clusterName
+	images  int    // NodeImages; default: leastImages, or as many as Pods where these are more
 }
 
 // operator returns the name of the operator's process and of its account.
@@ -119,6 +122,16 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 
 // start starts the simulated nodes, and the operator from its overlay.
 func (b *bench) start(ctx context.Context) error {
+	if err := b.startNodes(ctx); err != nil {
+		return err
+	}
+	if err := b.findProcesses(); err != nil {
+		return err
+	}
+	return b.startOperator(ctx)
+}
+
+func (b *bench) startNodes(ctx context.Context) error {
 	simulation := rest.CopyConfig(b.config)
 	simulation.UserAgent = simnodes.UserAgent
 	b.tell("starting %d simulated nodes", b.Nodes)
@@ -129,13 +142,11 @@ func (b *bench) start(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
 	}
-	if err := until(ctx, "nodes without taints", func() (bool, error) { return b.untainted(ctx) }); err != nil {
-		return err
-	}
-	if err := b.findProcesses(); err != nil {
-		return err
-	}
-	b.tell("starting the operator")
+	return until(ctx, "nodes without taints", func() (bool, error) { return b.untainted(ctx) })
+}
+
+func (b *bench) startOperator(ctx context.Context) error {
+	b.tell("starting the operator of %s", b.Feature)
 	var err error
 	if b.operator, err = newOperator(ctx, b.cluster, b.client, b.folder, b.Options); err != nil {
 		return err
