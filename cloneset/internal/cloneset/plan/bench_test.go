@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -16,21 +17,27 @@ import (
 // sizes are the numbers of pods that Compute is measured with.
 func sizes() []int { return []int{100, 1000, 10000} }
 
-func BenchmarkCompute(b *testing.B) {
+// computed is a case that Compute is measured with.
+type computed struct {
+	name  string
+	build func(n int) *world
+	count action.Verb
+	want  func(n int) int
+}
+
+func cases(t testing.TB) []computed {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
-	cases := []struct {
-		name  string
-		build func(n int) *world
-		count action.Verb
-		want  func(n int) int
-	}{
-		{"steady", func(n int) *world { return given(b, int32(n), inPlace).updated(n) }, action.UpdateInPlace, func(int) int { return 0 }},
-		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
-		{"update in place", func(n int) *world { return given(b, int32(n), inPlace, maxUnavailable("10%")).old(n) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
-		{"recreate", func(n int) *world { return given(b, int32(n), maxUnavailable("10%")).old(n) }, action.Delete, func(n int) int { return n / 10 }},
-		{"scale in to half", func(n int) *world { return given(b, int32(n/2), inPlace).updated(n) }, action.Delete, func(n int) int { return n / 2 }},
+	return []computed{
+		{"steady", func(n int) *world { return given(t, int32(n), inPlace).updated(n) }, action.UpdateInPlace, func(int) int { return 0 }},
+		{"scale up from 0", func(n int) *world { return given(t, int32(n), inPlace) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
+		{"update in place", func(n int) *world { return given(t, int32(n), inPlace, maxUnavailable("10%")).old(n) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
+		{"recreate", func(n int) *world { return given(t, int32(n), maxUnavailable("10%")).old(n) }, action.Delete, func(n int) int { return n / 10 }},
+		{"scale in to half", func(n int) *world { return given(t, int32(n/2), inPlace).updated(n) }, action.Delete, func(n int) int { return n / 2 }},
 	}
-	for _, c := range cases {
+}
+
+func BenchmarkCompute(b *testing.B) {
+	for _, c := range cases(b) {
 		for _, n := range sizes() {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				s := c.build(n).snapshot()
@@ -43,6 +50,27 @@ func BenchmarkCompute(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/pod")
 			})
 		}
+	}
+}
+
+// allocations returns how many allocations Compute may make with 1,000 pods, by case. The bounds are here, because only
+// tests of this module can call it. They are the measured numbers
+// with room for maps, which allocate a few more or less from run to run.
+func allocations() map[string]float64 {
+	return map[string]float64{
+		"steady":           50,
+		"scale up from 0":  5200,
+		"update in place":  29100,
+		"recreate":         1010,
+		"scale in to half": 1100,
+	}
+}
+
+func TestAllocationsStayWithinTheirBounds(t *testing.T) {
+	for _, c := range cases(t) {
+		s := c.build(1000).snapshot()
+		made := testing.AllocsPerRun(5, func() { Compute(s) })
+		assert.LessOrEqual(t, made, allocations()[c.name], c.name)
 	}
 }
 

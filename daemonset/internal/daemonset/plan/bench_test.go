@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -24,28 +25,34 @@ func all(n int) string {
 	return strings.Join(names, " ")
 }
 
-func BenchmarkCompute(b *testing.B) {
-	cases := []struct {
-		name  string
-		build func(n int) *world
-		count action.Verb
-		want  func(n int) int
-	}{
-		{"steady", func(n int) *world { return given(b, n).updated(all(n)) }, action.Create, func(int) int { return 0 }},
-		{"one node has come", func(n int) *world { return given(b, n).updated(all(n - 1)) }, action.Create, func(int) int { return 1 }},
-		{"first pods", func(n int) *world { return given(b, n) }, action.Create, func(n int) int { return min(n, defaultBurst) }},
-		{"recreate", func(n int) *world { return given(b, n, maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return min(n/10, defaultBurst) }},
-		{"update in place", func(n int) *world { return given(b, n, inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return min(n/10, defaultBurst) }},
-		{"surge", func(n int) *world { return given(b, n, maxSurge("10%")).old(all(n)) }, action.Create, func(n int) int { return min(n/10, defaultBurst) }},
+// computed is a case that Compute is measured with.
+type computed struct {
+	name  string
+	build func(n int) *world
+	count action.Verb
+	want  func(n int) int
+}
+
+func cases(t testing.TB) []computed {
+	return []computed{
+		{"steady", func(n int) *world { return given(t, n).updated(all(n)) }, action.Create, func(int) int { return 0 }},
+		{"one node has come", func(n int) *world { return given(t, n).updated(all(n - 1)) }, action.Create, func(int) int { return 1 }},
+		{"first pods", func(n int) *world { return given(t, n) }, action.Create, func(n int) int { return min(n, defaultBurst) }},
+		{"recreate", func(n int) *world { return given(t, n, maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return min(n/10, defaultBurst) }},
+		{"update in place", func(n int) *world { return given(t, n, inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return min(n/10, defaultBurst) }},
+		{"surge", func(n int) *world { return given(t, n, maxSurge("10%")).old(all(n)) }, action.Create, func(n int) int { return min(n/10, defaultBurst) }},
 		{"in the middle of a rollout", func(n int) *world {
-			w := given(b, n).updated(all(n / 2))
+			w := given(t, n).updated(all(n / 2))
 			for i := n / 2; i < n; i++ {
 				w.old(fmt.Sprintf("n%d", i+1))
 			}
 			return w
 		}, action.Delete, func(int) int { return 1 }},
 	}
-	for _, c := range cases {
+}
+
+func BenchmarkCompute(b *testing.B) {
+	for _, c := range cases(b) {
 		for _, n := range []int{100, 1000, manyNodes} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				s := c.build(n).snapshot()
@@ -58,6 +65,29 @@ func BenchmarkCompute(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/node")
 			})
 		}
+	}
+}
+
+// allocations returns how many allocations Compute may make with 1,000 nodes, by case. The bounds are here, because only
+// tests of this module can call it. They are the measured numbers
+// with room for maps, which allocate a few more or less from run to run.
+func allocations() map[string]float64 {
+	return map[string]float64{
+		"steady":                     180,
+		"one node has come":          220,
+		"first pods":                 5700,
+		"recreate":                   2700,
+		"update in place":            30300,
+		"surge":                      24300,
+		"in the middle of a rollout": 1300,
+	}
+}
+
+func TestAllocationsStayWithinTheirBounds(t *testing.T) {
+	for _, c := range cases(t) {
+		s := c.build(1000).snapshot()
+		made := testing.AllocsPerRun(5, func() { Compute(s) })
+		assert.LessOrEqual(t, made, allocations()[c.name], c.name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -18,35 +19,41 @@ func sizes() []int { return []int{100, 1000, 10000} }
 
 func all(n int) []int32 { return span(0, int32(n)-1) }
 
-func BenchmarkCompute(b *testing.B) {
+// computed is a case that Compute is measured with.
+type computed struct {
+	name  string
+	build func(n int) *world
+	count action.Verb
+	want  func(n int) int
+}
+
+func cases(t testing.TB) []computed {
 	inPlace := policy(v1beta1.InPlaceIfPossible)
-	cases := []struct {
-		name  string
-		build func(n int) *world
-		count action.Verb
-		want  func(n int) int
-	}{
-		{"steady", func(n int) *world { return given(b, int32(n), inPlace).updated(all(n)) }, action.UpdateInPlace, func(int) int { return 0 }},
+	return []computed{
+		{"steady", func(n int) *world { return given(t, int32(n), inPlace).updated(all(n)) }, action.UpdateInPlace, func(int) int { return 0 }},
 		{"steady with claims", func(n int) *world {
-			return given(b, int32(n), inPlace, claimed("data"), retention("Retain", "Delete")).updated(all(n))
+			return given(t, int32(n), inPlace, claimed("data"), retention("Retain", "Delete")).updated(all(n))
 		}, action.UpdateInPlace, func(int) int { return 0 }},
-		{"scale up from 0", func(n int) *world { return given(b, int32(n), inPlace, claimed("data")) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
-		{"unordered scale up from 0", func(n int) *world { return given(b, int32(n), unorderedBy(nil), partition(int32(n/2))) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
-		{"update in place", func(n int) *world { return given(b, int32(n), inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
-		{"recreate", func(n int) *world { return given(b, int32(n), maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return n / 10 }},
+		{"scale up from 0", func(n int) *world { return given(t, int32(n), inPlace, claimed("data")) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
+		{"unordered scale up from 0", func(n int) *world { return given(t, int32(n), unorderedBy(nil), partition(int32(n/2))) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
+		{"update in place", func(n int) *world { return given(t, int32(n), inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return n / 10 }},
+		{"recreate", func(n int) *world { return given(t, int32(n), maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return n / 10 }},
 		{"recreate by weight", func(n int) *world {
-			return given(b, int32(n), maxUnavailable("10%"), unorderedBy(byWeight(map[string]int32{"v1": 1}))).old(all(n))
+			return given(t, int32(n), maxUnavailable("10%"), unorderedBy(byWeight(map[string]int32{"v1": 1}))).old(all(n))
 		}, action.Delete, func(n int) int { return n / 10 }},
-		{"scale in to half", func(n int) *world { return given(b, int32(n/2), inPlace).updated(all(n)) }, action.Delete, func(n int) int { return n / 2 }},
+		{"scale in to half", func(n int) *world { return given(t, int32(n/2), inPlace).updated(all(n)) }, action.Delete, func(n int) int { return n / 2 }},
 		{"reserved every other", func(n int) *world {
-			w := given(b, int32(n), inPlace, everyOther(n))
+			w := given(t, int32(n), inPlace, everyOther(n))
 			for i := range n {
 				w.updated(at(int32(2 * i)))
 			}
 			return w
 		}, action.Create, func(int) int { return 0 }},
 	}
-	for _, c := range cases {
+}
+
+func BenchmarkCompute(b *testing.B) {
+	for _, c := range cases(b) {
 		for _, n := range sizes() {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				s := c.build(n).snapshot()
@@ -59,6 +66,31 @@ func BenchmarkCompute(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/pod")
 			})
 		}
+	}
+}
+
+// allocations returns how many allocations Compute may make with 1,000 pods, by case. The bounds are here, because only
+// tests of this module can call it. They are the measured numbers
+// with room for maps, which allocate a few more or less from run to run.
+func allocations() map[string]float64 {
+	return map[string]float64{
+		"steady":                    60,
+		"steady with claims":        1070,
+		"scale up from 0":           6900,
+		"unordered scale up from 0": 3900,
+		"update in place":           29100,
+		"recreate":                  620,
+		"recreate by weight":        630,
+		"scale in to half":          1100,
+		"reserved every other":      100,
+	}
+}
+
+func TestAllocationsStayWithinTheirBounds(t *testing.T) {
+	for _, c := range cases(t) {
+		s := c.build(1000).snapshot()
+		made := testing.AllocsPerRun(5, func() { Compute(s) })
+		assert.LessOrEqual(t, made, allocations()[c.name], c.name)
 	}
 }
 
