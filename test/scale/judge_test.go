@@ -118,10 +118,10 @@ func TestTheTableOfVerdictsNamesWhatIsBroken(t *testing.T) {
 	var out bytes.Buffer
 	broken, err := PrintVerdicts(&out, []Verdict{
 		{Feature: "cloneset", Load: "up", Bound: "create pods a pod", Measured: 1, Limit: 1, Commit: "0123456789abcdef"},
-		{Feature: "cloneset", Load: "up", Bound: "conflicts", Measured: 2, Commit: "0123456789abcdef"},
+		{Feature: "cloneset", Load: "up", Bound: "conflicts", Measured: 2, Commit: "0123456789abcdef-dirty"},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, 1, broken)
 	assert.Regexp(t, `(?m)^cloneset +up +create pods a pod +1 +1 +ok +0123456789ab$`, out.String())
-	assert.Regexp(t, `(?m)^cloneset +up +conflicts +2 +0 +BROKEN +0123456789ab$`, out.String())
+	assert.Regexp(t, `(?m)^cloneset +up +conflicts +2 +0 +BROKEN +0123456789ab-dirty$`, out.String())
 }

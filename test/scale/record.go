@@ -59,7 +59,7 @@ func Measure(ctx context.Context, root string, features []string, o Options) (Re
 	}
 	for _, feature := range features {
 		fmt.Fprintf(o.Progress, "measuring %s\n", feature)
-		o.Feature = feature
+		o.Feature, o.Only = feature, []string{"idle", "built-in", feature, "broadcast", "pull", "cron"}
 		rows, err := Run(ctx, o)
 		run.Features[feature] = rows
 		if err != nil {
@@ -79,6 +79,16 @@ func commitOf(ctx context.Context, root string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// short returns the first digits of a commit, with its suffix.
+func short(commit string) string {
+	digits, suffix, dirty := strings.Cut(commit, "-")
+	digits = digits[:min(len(digits), 12)]
+	if dirty {
+		return digits + "-" + suffix
+	}
+	return digits
+}
+
 // Write writes the record into the folder, under a name of its date and commit, and returns the file.
 func (r Record) Write(folder string) (string, error) {
 	text, err := json.MarshalIndent(r, "", " ")
@@ -88,7 +98,7 @@ func (r Record) Write(folder string) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("make the folder of records: %w", err)
 	}
-	file := filepath.Join(folder, fmt.Sprintf("%s-%.12s.json", r.Date.Format("20060102T150405Z"), r.Commit))
+	file := filepath.Join(folder, r.Date.Format("20060102T150405Z")+"-"+short(r.Commit)+".json")
 	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
 		return "", fmt.Errorf("write the record: %w", err)
 	}
@@ -118,7 +128,7 @@ func PrintVerdicts(out io.Writer, verdicts []Verdict) (broken int, err error) {
 			verdict = "BROKEN"
 			broken++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%.3g\t%s\t%.12s\n", v.Feature, v.Load, v.Bound, v.Measured, v.Limit, verdict, v.Commit)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%.3g\t%s\t%s\n", v.Feature, v.Load, v.Bound, v.Measured, v.Limit, verdict, short(v.Commit))
 	}
 	return broken, table.Flush()
 }

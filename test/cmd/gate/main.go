@@ -18,7 +18,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-project/flotilla/test/scale"
 )
@@ -56,6 +58,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	case len(rest) > 0:
 		return fmt.Errorf("%q: the only command is `judge FILE`", strings.Join(rest, " "))
 	}
+	log.SetLogger(logr.Discard()) // warnings of the API server about loads
 	record, err := scale.Measure(ctx, *root, *chosen, o)
 	if len(record.Features) == 0 {
 		return err
