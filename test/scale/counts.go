@@ -1,0 +1,116 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// quiet is for how long operators must send no request before they count as idle.
+	quiet = 5 * time.Second
+	// quietTime is for how long requests of idle operators are counted.
+	quietTime = 20 * time.Second
+)
+
+// Counts puts small loads on the operator of each feature, on a cluster of that name, and returns the rows by feature. Their
+// requests are the same on every machine; their times and costs are of no use. All operators run until the end, when the
+// requests of idle ones are counted. Of o, Pods, OperatorLog and Progress are used; there are as many nodes and NodeImages as
+// pods. AdvancedCronJobs are left out, because they would wait for the next minute.
+func Counts(ctx context.Context, cluster string, o Options) (rows map[string][]Row, err error) {
+	o.cluster, o.images, o.Nodes, o.Feature = cluster, o.Pods, o.Pods, Features()[0]
+	first, end, err := o.open(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if err := first.startNodes(ctx); err != nil {
+		return nil, err
+	}
+	if err := first.findProcesses(); err != nil {
+		return nil, err
+	}
+	rows = map[string][]Row{}
+	var all []*bench
+	for _, feature := range Features() {
+		b := *first
+		b.Feature, b.operator = feature, &operator{}
+		if err := b.connect(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, b.operator.Stop()) }()
+		if err := b.startOperator(ctx); err != nil {
+			return nil, err
+		}
+		if rows[feature], err = b.countLoads(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", feature, err)
+		}
+		all = append(all, &b)
+	}
+	return rows, countIdle(ctx, all, rows)
+}
+
+// countLoads runs the loads of the feature's own kinds.
+func (b *bench) countLoads(ctx context.Context) ([]Row, error) {
+	ctx, cancel := context.WithCancel(ctx) // ends the watches
+	defer cancel()
+	f := features()[b.Feature]
+	if f.parts == nil {
+		w := f.own()
+		return b.run(ctx, w, b.changes(w, controller{b.operator.process, b.operator.name + "/"}))
+	}
+	var rows []Row
+	for _, p := range f.parts(b) {
+		if p.name == "built-in" || p.name == "cron" {
+			continue
+		}
+		measured, err := p.run(ctx)
+		rows = append(rows, measured...)
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// countIdle waits until no operator sends requests any more, and adds a row with their requests from then on.
+func countIdle(ctx context.Context, all []*bench, rows map[string][]Row) error {
+	for settled := false; !settled; {
+		idle, err := requestsDuring(ctx, all, quiet)
+		if err != nil {
+			return fmt.Errorf("wait until the operators are idle: %w", err)
+		}
+		settled = true
+		for _, row := range idle {
+			settled = settled && len(row.Writes) == 0 && len(row.Reads) == 0 && row.Events == 0
+		}
+	}
+	idle, err := requestsDuring(ctx, all, quietTime)
+	for feature, row := range idle {
+		rows[feature] = append(rows[feature], row)
+	}
+	return err
+}
+
+// requestsDuring counts the requests of the operators for so long.
+func requestsDuring(ctx context.Context, all []*bench, long time.Duration) (map[string]Row, error) {
+	for _, b := range all {
+		if err := b.audit.Skip(); err != nil {
+			return nil, err
+		}
+	}
+	began := time.Now()
+	if err := pass(ctx, long); err != nil {
+		return nil, err
+	}
+	rows := map[string]Row{}
+	for _, b := range all {
+		row := Row{Load: "idle", Controller: b.operator.name, Done: long.Seconds()}
+		if err := b.count(&row, began, controller{b.operator.process, b.operator.name + "/"}); err != nil {
+			return nil, err
+		}
+		rows[b.Feature] = row
+	}
+	return rows, nil
+}
