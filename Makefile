@@ -70,11 +70,12 @@ bench: ## benchmarks of the plans and of the operator under load; GATE=1 fails i
 
 ##
 
-generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml, the patch for Argo CD from kustomize/argocd, pictures of docs from docs/pictures/*.yaml
+generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml, the patch for Argo CD from kustomize/argocd, the counts of docs/performance.md from docs/performance/run.json, pictures of docs from docs/pictures/*.yaml
 	@for m in $(MODULES); do echo "generate $$m"; (cd $$m && GOWORK=off go generate ./...) || exit 1; done
 	@$(MANIFESTS) .
 	@$(APIREFERENCE) .
 	@$(call run,./test/cmd/argocd) .
+	@$(call run,./test/cmd/gate) publish
 	@$(call run,./test/cmd/pictures) .
 
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module

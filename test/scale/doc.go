@@ -10,6 +10,9 @@
 // runs on this machine: a cluster with nodes that this process simulates, and the operator as a process, installed from
 // its overlay with its own account and webhooks. Writes are read from the audit log, costs from the kernel.
 //
+// Measure makes a Record of all features, and Bounds compare it with bounds.yaml. Counts puts small loads on all operators, for
+// the counts that are the same on every machine. Publish shows a record in the docs.
+//
 // Rows of one run can be compared, rows of different machines cannot. The package must never be pointed at a cluster
 // that it did not start.
 package scale

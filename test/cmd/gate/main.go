@@ -3,6 +3,7 @@
 //	gate                       every feature, 1000 pods, five rounds
 //	gate --feature cloneset --pods 200 --rounds 2
 //	gate judge FILE            judges a record again
+//	gate publish               writes the table and the text of the picture of docs/performance/run.json
 //
 // It writes the record of the run into bin/bench.
 package main
@@ -55,8 +56,10 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 			return err
 		}
 		return judge(bounds, record, out)
+	case len(rest) == 1 && rest[0] == "publish":
+		return scale.Publish(*root)
 	case len(rest) > 0:
-		return fmt.Errorf("%q: the only command is `judge FILE`", strings.Join(rest, " "))
+		return fmt.Errorf("%q: the commands are `judge FILE` and `publish`", strings.Join(rest, " "))
 	}
 	log.SetLogger(logr.Discard()) // warnings of the API server about loads
 	record, err := scale.Measure(ctx, *root, *chosen, o)

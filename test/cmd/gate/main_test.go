@@ -27,5 +27,5 @@ func TestARecordIsJudgedAgain(t *testing.T) {
 
 func TestUnknownCommandsAreRefused(t *testing.T) {
 	err := run(t.Context(), []string{"measure"}, io.Discard, io.Discard)
-	assert.EqualError(t, err, "\"measure\": the only command is `judge FILE`")
+	assert.EqualError(t, err, "\"measure\": the commands are `judge FILE` and `publish`")
 }

@@ -21,6 +21,7 @@ type picture struct {
 	Sequence    *sequence `json:"sequence"`
 	Parts       *parts    `json:"parts"`
 	Rollout     *rollout  `json:"rollout"`
+	Bars        *bars     `json:"bars"`
 }
 
 // Draw returns the picture of each text below the root of the repository, by its file.
@@ -61,8 +62,10 @@ func draw(text []byte) ([]byte, error) {
 		height = p.Parts.draw(c)
 	case p.Rollout != nil:
 		height = p.Rollout.draw(c)
+	case p.Bars != nil:
+		height = p.Bars.draw(c)
 	default:
-		return nil, errors.New("one of sequence, parts and rollout is required")
+		return nil, errors.New("one of sequence, parts, rollout and bars is required")
 	}
 	return c.picture(p.Title, p.Description, height)
 }

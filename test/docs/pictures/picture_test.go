@@ -14,7 +14,7 @@ func TestFaultyTextsAreNotDrawn(t *testing.T) {
 	const limits = "rollout: {replicas: 2, maxSurge: 1, maxUnavailable: 1, spans: [{text: all, steps: 2}], pods: "
 	for name, tt := range map[string]struct{ text, want string }{
 		"no title":                {"description: It shows something.\nparts: {}\n", "title and description are required"},
-		"no picture":              {head, "one of sequence, parts and rollout is required"},
+		"no picture":              {head, "one of sequence, parts, rollout and bars is required"},
 		"a field with a mistake":  {head + "part: {}\n", `unknown field "part"`},
 		"text over text":          {head + "parts: {height: 80, texts: [{at: [9, 9], text: one}, {at: [12, 20], text: two}]}\n", `"two" is written over "one"`},
 		"text over the edge":      {head + "parts: {height: 80, texts: [{at: [780, 9], text: wide}]}\n", `"wide" leaves the picture`},
@@ -26,6 +26,8 @@ func TestFaultyTextsAreNotDrawn(t *testing.T) {
 		"an arrow to no actor":    {head + "sequence: {actors: [A, B], phases: [{steps: [{from: A, to: C, text: x}]}]}\n", `no actor is named "C"`},
 		"a message that is long":  {head + sent + "'" + long + "'}]}]}\n", "leaves the picture"},
 		"a pod without all steps": {head + limits + "[{name: a, steps: o}]}\n", "a has 1 states, and there are 2 steps"},
+		"a plot of nothing":       {head + "bars: {unit: s}\n", "there are no bars"},
+		"a negative bar":          {head + "bars: {unit: s, bars: [{name: a, value: -1}]}\n", "a is below 0"},
 		"too many pods":           {head + limits + "[{name: a, steps: oo}, {name: b, steps: oo}, {name: c, steps: ss}, {name: d, steps: .s}]}\n", "step 1 has 4 pods"},
 		"too few available pods":  {head + limits + "[{name: a, steps: ox}, {name: b, steps: os}]}\n", "step 1 has 1 pods, 0 of them available"},
 	} {
@@ -63,4 +65,12 @@ func TestTextIsEscaped(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(svg), "A &lt;b&gt;")
 	assert.Contains(t, string(svg), ">&lt;&amp;&gt;</text>")
+}
+
+func TestBarsAreAsLongAsTheirValues(t *testing.T) {
+	svg, err := draw([]byte(head + "bars: {unit: writes, bars: [{name: a, value: 2, color: blue}, {name: b, value: 1, color: grey}, {name: c, value: 0}]}\n"))
+	require.NoError(t, err)
+	for _, want := range []string{`width="460" height="19" rx="6" class="blue"`, `width="230" height="19" rx="6" class="grey"`, `width="1" height="19"`, `>2</text>`} {
+		assert.Contains(t, string(svg), want)
+	}
 }
