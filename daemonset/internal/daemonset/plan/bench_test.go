@@ -34,6 +34,7 @@ type computed struct {
 }
 
 func cases(t testing.TB) []computed {
+	t.Helper()
 	return []computed{
 		{"steady", func(n int) *world { return given(t, n).updated(all(n)) }, action.Create, func(int) int { return 0 }},
 		{"one node has come", func(n int) *world { return given(t, n).updated(all(n - 1)) }, action.Create, func(int) int { return 1 }},

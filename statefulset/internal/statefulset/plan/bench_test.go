@@ -28,6 +28,7 @@ type computed struct {
 }
 
 func cases(t testing.TB) []computed {
+	t.Helper()
 	inPlace := policy(v1beta1.InPlaceIfPossible)
 	return []computed{
 		{"steady", func(n int) *world { return given(t, int32(n), inPlace).updated(all(n)) }, action.UpdateInPlace, func(int) int { return 0 }},
