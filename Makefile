@@ -14,6 +14,8 @@ NODES ?= 3
 
 # How long `make soak` plays, which tests (a regular expression), from which seed, and how many worlds at a time.
 export DURATION PLANS FROM PROCS
+# Which fuzz targets `make fuzz` runs (a regular expression), each for DURATION=1m.
+export TARGET
 # How often tests run to find those that fail by chance, beside how many busy processes, and the seed of the first order.
 export TIMES LOAD SEED
 # Whose operator `make bench GATE=1` measures, with how many pods, and how often.
@@ -29,7 +31,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e test-changed deflake soak reproduce bench generate lint lint-api vulncheck verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak fuzz reproduce bench generate lint lint-api vulncheck verify images demo up down
 .PHONY: release release-check release-plan release-prepare release-rehearsal release-tag
 
 help: ## list what there is
@@ -64,6 +66,9 @@ reproduce: ## tests of the worst problems of docs/contributing/troubles.md: each
 
 soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=regexp and FROM=seed choose
 	@./test/run soak
+
+fuzz: ## every fuzz target of all modules for DURATION=1m, one after the other; TARGET=regexp chooses
+	@./test/run fuzz
 
 bench: ## benchmarks of the plans and of the operator under load; GATE=1 fails if an operator exceeds test/scale/bounds.yaml; FEATURE, PODS and ROUNDS=5 choose
 	@./test/run $(if $(GATE),gate,bench)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/testing/fuzz"
 	"github.com/flotilla-project/flotilla/core/testing/seeds"
 )
 
@@ -32,6 +33,33 @@ func TestHostileAnnotationsStopNobody(t *testing.T) {
 			written(t, c)
 		}
 	})
+}
+
+// FuzzStored is TestHostileAnnotationsStopNobody for all of a pod: labels, conditions, statuses and managed fields, too.
+func FuzzStored(f *testing.F) {
+	fuzz.Typed(f, fuzz.CRD{}, func(t *testing.T, before, pod *corev1.Pod) {
+		t.Helper()
+		now := at(time.Minute)
+		from := &corev1.PodTemplateSpec{ObjectMeta: before.ObjectMeta, Spec: before.Spec}
+		to := &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
+		for _, steps := range []func(*action.PodChange){
+			func(c *action.PodChange) { Refresh(c, allGates) },
+			func(c *action.PodChange) { ServeAsIs(c, allGates) },
+			BeginGrace, Next, NextResizes,
+		} {
+			steps(action.NewPodChange(pod, now))
+		}
+		AgentMissing(pod, now.Time, allGates)
+		PendingResizeSince(pod, from, allGates)
+		StoppedResize(pod, allGates, now)
+		ResizedByOthers(pod, from)
+		UnrecordedResize(pod, from, allGates, now.Time)
+		if u, err := Diff(revisionOf("w-1", from), revisionOf("w-2", to), allGates); err == nil {
+			_ = u.Check(pod)
+			u.Interrupts(pod)
+			u.Begin(action.NewPodChange(pod, now), 10)
+		}
+	}, fuzz.Pods(f)...)
 }
 
 // hostilePod is a pod whose annotations name what is there, what is not, and what makes no sense.

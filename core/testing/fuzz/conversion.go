@@ -1,0 +1,96 @@
+package fuzz
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Conversion converts objects of one kind between two versions.
+type Conversion struct {
+	Convert Convert
+	// CRD has the schemas of both versions.
+	CRD CRD
+	// Normal, unless nil, gives an object the form in which equal objects are compared.
+	Normal func(Object)
+}
+
+// Run adds the seeds of the kind and runs the target. It checks objects that the schema of the CRD accepts:
+//   - an object is converted, and the schema of the other version accepts the result;
+//   - an object of the newest version, which is stored, comes back from the older one as it was;
+//   - an object of the older version comes back as it was, or in another form that stays the same from then on.
+func (c Conversion) Run(f *testing.F, seeds ...[]byte) {
+	f.Helper()
+	versions := c.CRD.versions()
+	require.Len(f, versions, 2)
+	add(f, c.CRD.inVersions(f, c.Convert, seeds))
+	f.Fuzz(func(t *testing.T, raw, script []byte) {
+		object, ok := decode(raw)
+		if !ok {
+			for _, version := range versions {
+				_, _ = c.Convert(raw, version) // without a panic
+			}
+			return
+		}
+		object = edit(object, c.CRD.schema(object), script)
+		older, newest := versions[0], versions[1]
+		switch object["apiVersion"] {
+		case newest:
+			if back := c.check(t, object, older, newest); back != nil {
+				c.assertSame(t, object, back)
+			}
+		case older:
+			if back := c.check(t, object, newest, older); back != nil {
+				c.assertSame(t, back, c.check(t, back, newest, older))
+			}
+		}
+	})
+}
+
+// check returns the object after its way to a version and back, nil for an object that the schema refuses.
+func (c Conversion) check(t *testing.T, object Object, to, from string) Object {
+	t.Helper()
+	raw, err := c.Convert(encode(t, object), to)
+	if !c.CRD.accepts(object) {
+		return nil
+	}
+	require.NoError(t, err)
+	converted, ok := decode(raw)
+	require.True(t, ok, "the result is no object: %s", raw)
+	require.Equal(t, to, converted["apiVersion"])
+	require.True(t, c.CRD.accepts(converted), "the schema of %s refuses the result: %s", to, raw)
+	raw, err = c.Convert(raw, from)
+	require.NoError(t, err)
+	back, ok := decode(raw)
+	require.True(t, ok, "the result is no object: %s", raw)
+	return back
+}
+
+// WithoutZeros removes the members that a conversion by Go types leaves out. It is for Conversion.Normal.
+func WithoutZeros(object Object) {
+	for name, value := range object {
+		within, isObject := value.(Object)
+		if isObject {
+			WithoutZeros(within)
+		}
+		list, isList := value.([]any)
+		for _, item := range list {
+			if within, ok := item.(Object); ok {
+				WithoutZeros(within)
+			}
+		}
+		if isObject && len(within) == 0 || isList && len(list) == 0 || value == nil || value == "" || value == false || value == int64(0) {
+			delete(object, name)
+		}
+	}
+}
+
+func (c Conversion) assertSame(t *testing.T, object, back Object) {
+	t.Helper()
+	if c.Normal != nil {
+		c.Normal(object)
+		c.Normal(back)
+	}
+	assert.JSONEq(t, string(encode(t, object)), string(encode(t, back)), "the way to the other version and back")
+}
