@@ -3,6 +3,7 @@ package fuzz
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -153,8 +154,8 @@ func (e *editor) leaf(value any, schema *spec.Schema) any {
 		return e.words[e.choose(len(e.words))]
 	}
 	switch e.choose(4) { // a number or text, or anything
-	case 0:
-		return e.number()
+	case 0: // the Go type of a number or text has 32 bits, which the schema does not say
+		return min(max(e.number(), math.MinInt32), math.MaxInt32)
 	case 1:
 		return []any{}
 	case 2:

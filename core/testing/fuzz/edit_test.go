@@ -35,7 +35,7 @@ func TestScriptsEditAllThatTheSchemaHas(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "crd.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(widgets), 0o600))
 	crd := ReadCRD(t, file)
-	stored := Object{"apiVersion": "example.com/v1", "kind": "Widget", "spec": Object{"size": int64(1)}}
+	stored := Object{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": Object{"name": "web"}, "spec": Object{"size": int64(1)}}
 	require.True(t, crd.accepts(stored))
 	random, seen, accepted := rand.New(rand.NewPCG(1, 2)), map[string]bool{}, 0
 	const scripts = 2000

@@ -66,13 +66,35 @@ func (c CRD) accepts(object Object) bool {
 	return schema != nil && hasMetadata(object) && validate.NewSchemaValidator(schema, nil, "", strfmt.Default).Validate(object).IsValid()
 }
 
-// hasMetadata reports whether the metadata has the fields of all objects and no others.
+// hasMetadata reports whether the metadata has a name, and no other fields than those of all objects.
 func hasMetadata(object Object) bool {
-	raw, err := json.Marshal(object["metadata"])
-	if err != nil {
+	meta, _ := object["metadata"].(Object)
+	raw, err := json.Marshal(meta)
+	if name, _ := meta["name"].(string); err != nil || name == "" {
 		return false
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(&metav1.ObjectMeta{}) == nil
+}
+
+// prune removes the fields that the schema lacks, as the API server does before it asks for a conversion.
+func prune(value any, schema *spec.Schema) {
+	switch value := value.(type) {
+	case Object:
+		for name := range value {
+			of := member(schema, name)
+			if of == nil && len(schema.Properties) > 0 {
+				delete(value, name)
+			} else if of != nil {
+				prune(value[name], of)
+			}
+		}
+	case []any:
+		if schema.Items != nil && schema.Items.Schema != nil {
+			for _, item := range value {
+				prune(item, schema.Items.Schema)
+			}
+		}
+	}
 }
