@@ -16,9 +16,7 @@ func (c *computation) setConditions(next *v1beta1.WorkloadSpreadStatus) {
 	case c.Target.Unknown != nil:
 		c.tell(next, v1beta1.TargetFound, metav1.ConditionFalse, v1beta1.ReasonUnreadable, c.Target.Unknown.Error())
 	case c.Target.Missing:
-		ref := c.Spread.Spec.TargetReference
-		c.tell(next, v1beta1.TargetFound, metav1.ConditionFalse, v1beta1.ReasonNotFound,
-			fmt.Sprintf("%s %s not found, or the cluster does not serve the kind", ref.Kind, ref.Name))
+		c.tell(next, v1beta1.TargetFound, metav1.ConditionFalse, v1beta1.ReasonNotFound, missing(c.Spread.Spec.TargetReference))
 	default:
 		c.tell(next, v1beta1.TargetFound, metav1.ConditionTrue, v1beta1.ReasonFound, "")
 	}
@@ -30,6 +28,14 @@ func (c *computation) setConditions(next *v1beta1.WorkloadSpreadStatus) {
 	}
 	c.setOverlapped(next)
 	c.setKept(next)
+}
+
+// missing describes a target that is absent. Commands read files without a schema: a spread there may lack the reference.
+func missing(ref *v1beta1.TargetReference) string {
+	if ref == nil {
+		return "spec.targetRef is empty: name a workload"
+	}
+	return fmt.Sprintf("%s %s not found, or the cluster does not serve the kind", ref.Kind, ref.Name)
 }
 
 // withoutSubset are the active pods that are in no subset and do not enter one now, oldest first.

@@ -29,7 +29,11 @@ func TestConditionsTellOfTheTargetAndOfPodsWithoutSubset(t *testing.T) {
 		change         func(*Snapshot)
 		target, placed string
 	}{
-		"all is well":            {func(*Snapshot) {}, "True Found", "True Placed"},
+		"all is well": {func(*Snapshot) {}, "True Found", "True Placed"},
+		"no target is named": {func(s *Snapshot) {
+			s.Target.Missing, s.Pods = true, nil
+			s.Spread.Spec.TargetReference = nil
+		}, "False NotFound", "True Placed"},
 		"there is no target":     {func(s *Snapshot) { s.Target.Missing, s.Pods = true, nil }, "False NotFound", "True Placed"},
 		"its replicas are hid":   {func(s *Snapshot) { s.Target.Unknown = errors.New("no number") }, "False Unreadable", "True Placed"},
 		"there was no room":      {func(s *Snapshot) { s.Pods = append(s.Pods, later("1")) }, "True Found", "False WithoutSubset"},
