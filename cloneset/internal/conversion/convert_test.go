@@ -96,16 +96,3 @@ func TestConvertRefusesWhatItDoesNotKnow(t *testing.T) {
 		})
 	}
 }
-
-func FuzzConvert(f *testing.F) {
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1beta1","spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":{"podUpdatePolicy":"InPlaceOnly"}}}}`))
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1beta1","spec":{"updateStrategy":{"rollingUpdate":{"inPlaceUpdateStrategy":{"gracePeriodSeconds":0,"imagePreDownloadTimeoutSeconds":9}}}}}`))
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1alpha1","spec":null,"metadata":{"annotations":{"apps.kruise.io/v1beta1-record":"{}"}}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, version := range []string{hubVersion, spokeVersion} {
-			if converted, err := Convert(raw, version); err == nil {
-				require.True(t, json.Valid(converted))
-			}
-		}
-	})
-}

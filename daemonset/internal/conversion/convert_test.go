@@ -177,16 +177,3 @@ func TestV1alpha1Path(t *testing.T) {
 		assert.Equal(t, want, V1alpha1Path(hub))
 	}
 }
-
-func FuzzConvert(f *testing.F) {
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1beta1","spec":{"scaleStrategy":[true]},"metadata":{"annotations":{"daemonset.kruise.io/progressive-create-pod":true}}}`))
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1alpha1","spec":null,"metadata":{"annotations":{"daemonset.kruise.io/progressive-create-pod":"true"}}}`))
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1alpha1","spec":{"updateStrategy":{"rollingUpdate":{"rollingUpdateType":"Surging"}}},"status":{"daemonSetHash":{}}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, version := range []string{hubVersion, spokeVersion} {
-			if converted, err := Convert(raw, version); err == nil {
-				require.True(t, json.Valid(converted))
-			}
-		}
-	})
-}

@@ -256,15 +256,3 @@ func TestV1alpha1Path(t *testing.T) {
 		assert.Equal(t, want, V1alpha1Path(hub))
 	}
 }
-
-func FuzzConvert(f *testing.F) {
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1beta1","spec":{"reserveOrdinals":[1,"2-3"]},"metadata":{"annotations":{"apps.kruise.io/v1beta1-fields":"{"}}}`))
-	f.Add([]byte(`{"apiVersion":"apps.kruise.io/v1alpha1","spec":null,"metadata":{"annotations":{"apps.kruise.io/v1beta1-fields":"{\"spec\":{\"ordinals\":null}}"}}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, version := range []string{hubVersion, spokeVersion} {
-			if converted, err := Convert(raw, version); err == nil {
-				require.True(t, json.Valid(converted))
-			}
-		}
-	})
-}
