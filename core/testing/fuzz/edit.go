@@ -148,14 +148,16 @@ func (e *editor) leaf(value any, schema *spec.Schema) any {
 		return schema.Enum[e.choose(len(schema.Enum))]
 	case is(schema, "boolean"), untyped(schema) && isFlag:
 		return !flag
-	case is(schema, "integer"), untyped(schema) && isNumber:
+	case is(schema, "integer"):
 		return e.number()
+	case untyped(schema) && isNumber:
+		return e.amount()
 	case is(schema, "string"), untyped(schema) && isText:
 		return e.words[e.choose(len(e.words))]
 	}
 	switch e.choose(4) { // a number or text, or anything
-	case 0: // the Go type of a number or text has 32 bits, which the schema does not say
-		return min(max(e.number(), math.MinInt32), math.MaxInt32)
+	case 0:
+		return e.amount()
 	case 1:
 		return []any{}
 	case 2:
@@ -168,6 +170,9 @@ func (e *editor) number() int64 {
 	numbers := []int64{0, 1, -1, 2, 3, 10, 30, 100, 101, 1 << 20, 1<<31 - 1, 1 << 31, -1 << 31, 1<<63 - 1, -1 << 63}
 	return numbers[e.choose(len(numbers))]
 }
+
+// amount returns a number of 32 bits: those of a number or text, of which the schema names no size.
+func (e *editor) amount() int64 { return min(max(e.number(), math.MinInt32), math.MaxInt32) }
 
 func is(schema *spec.Schema, kind string) bool { return schema != nil && schema.Type.Contains(kind) }
 
