@@ -20,7 +20,7 @@ const (
 	plot      = "docs/pictures/writes.yaml"
 	page      = "docs/performance.md"
 
-	tableBegins = "<!-- make generate: run -->\n"
+	tableBegins = "<!-- gate publish: run -->\n"
 	tableEnds   = "<!-- end of run -->\n"
 )
 

@@ -50,7 +50,7 @@ func TestThePublishedRecordKeepsTheExactBounds(t *testing.T) {
 func TestAPageWithoutItsLinesIsRefused(t *testing.T) {
 	folder := given(t, published, page)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, page), []byte("# Performance\n"), 0o600))
-	assert.ErrorContains(t, Publish(folder), `"<!-- make generate: run -->" and "<!-- end of run -->" are required`)
+	assert.ErrorContains(t, Publish(folder), `"<!-- gate publish: run -->" and "<!-- end of run -->" are required`)
 }
 
 func TestTheTableHasTheLastRound(t *testing.T) {
