@@ -58,7 +58,7 @@ func TestPodsBehindBarriers(t *testing.T) {
 // The command knows the names as the operators write them.
 func TestNamesOfWhatIsLeft(t *testing.T) {
 	for name, file := range map[string]string{
-		barrierVariable: "core/contract/pods.go", barrierLabel: "daemon/internal/launch/plan/barrier.go",
+		barrierVariable: "core/contract/pods.go", barrierLabel: "daemon/internal/podmarks/barrier.go",
 		copyLabel: "jobs/api/v1beta1/keys.go", copies: "daemon/config/secrets/namespace.yaml",
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(file)))
