@@ -22,7 +22,8 @@ type editor struct {
 	words  []string
 }
 
-// edit returns the object with the changes of the script, in the version and of the kind that it has. A schema, unless it is nil, has the fields that may be added.
+// edit returns the object with the changes of the script, in the version and of the kind that it has. A schema, unless it is nil,
+// has the fields that may be added.
 func edit(object Object, schema *spec.Schema, script []byte) Object {
 	e := &editor{script: script[:min(len(script), longest)], words: words(object)}
 	object = runtime.DeepCopyJSON(object)
