@@ -10,6 +10,9 @@ import (
 // NoCA is the reason why a webhook configuration or a CRD is not ready until a CA bundle is written into it.
 const NoCA = "has no CA yet"
 
+// notServed is the reason why a CRD is not ready until clients find its kind.
+const notServed = "is not served yet"
+
 // Ready reports whether a live object does its work, and if not, the condition that it waits for. Kinds that do nothing are
 // ready.
 func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
@@ -25,7 +28,7 @@ func Ready(object *unstructured.Unstructured) (ready bool, waitsFor string) {
 			number(object, "status", "desiredNumberScheduled"))
 	case "CustomResourceDefinition":
 		if !Established(object) {
-			return false, "is not served yet"
+			return false, notServed
 		}
 	}
 	if trusted(object) {
@@ -62,7 +65,8 @@ func rolledOut(object *unstructured.Unstructured, total, updated, available stri
 	return have >= desired, fmt.Sprintf("%d of %d pods are available", have, desired)
 }
 
-// Established reports whether the kind of a CustomResourceDefinition is served.
+// Established reports whether the API server accepts the kind of a CustomResourceDefinition. AllServed also waits until
+// clients find it.
 func Established(crd *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, condition := range conditions {

@@ -30,7 +30,18 @@ func HasVersion(crd *unstructured.Unstructured, name string) bool {
 
 // Serves reports whether the API server answers requests in a version of a CRD.
 func Serves(crd *unstructured.Unstructured, name string) bool {
-	return slices.ContainsFunc(versionsOf(crd), func(version map[string]any) bool { return version["name"] == name && version["served"] == true })
+	return slices.Contains(servedVersions(crd), name)
+}
+
+// servedVersions returns the versions of a CRD in which the API server answers requests.
+func servedVersions(crd *unstructured.Unstructured) []string {
+	var names []string
+	for _, version := range versionsOf(crd) {
+		if name, ok := version["name"].(string); ok && version["served"] == true {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Store returns a copy of a CRD that stores objects in a version, if it has that.

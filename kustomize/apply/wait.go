@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 )
 
 // pause is the time between two looks at the awaited condition.
@@ -93,11 +95,36 @@ func (c *Cluster) PodsRefused(ctx context.Context, set *unstructured.Unstructure
 	return cause, nil
 }
 
-// AllServed checks that the kinds of all CRDs among the objects are served.
+// AllServed checks that the kinds of all CRDs among the objects are served, and that clients find them: discovery names a
+// kind a moment after its CRD is established.
 func (c *Cluster) AllServed(objects []*unstructured.Unstructured) Check {
 	return c.each(objects, func(_ context.Context, live *unstructured.Unstructured) (bool, string, error) {
-		return live.GetKind() != "CustomResourceDefinition" || Established(live), "is not served yet", nil
+		switch {
+		case live.GetKind() != "CustomResourceDefinition":
+			return true, "", nil
+		case !Established(live):
+			return false, notServed, nil
+		}
+		found, err := c.found(live)
+		return found, notServed, err
 	})
+}
+
+// found reports whether discovery names the kind of a CRD in all versions that are served.
+func (c *Cluster) found(crd *unstructured.Unstructured) (bool, error) {
+	_, lists, err := c.fresh.ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an API service of others may not answer
+		return false, fmt.Errorf("read the kinds that the cluster serves: %w", err)
+	}
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	missing := servedVersions(crd)
+	for _, list := range lists {
+		if slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }) {
+			missing = slices.DeleteFunc(missing, func(version string) bool { return list.GroupVersion == group+"/"+version })
+		}
+	}
+	return len(missing) == 0, nil
 }
 
 // AllStarted checks that the processes of all Deployments among the objects run, ready or not.

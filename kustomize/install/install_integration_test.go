@@ -2,7 +2,6 @@ package install_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -67,7 +66,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	require.Equal(t, cli.Done, code, output)
 	assert.Regexp(t, `(?m)^cloneset CRDs: 1 of 1 objects changed \(`, output)
 	assert.Regexp(t, `(?m)^cloneset webhooks: 2 of 2 objects changed \(`, output)
-	require.NoError(t, awaitKind(t), "without a wait the kind may not be served yet")
+	clitest.AwaitKinds(t, "clonesets.apps.kruise.io") // the command did not
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--registry", "registry.example", "--timeout", "1ms")
 	assert.Equal(t, cli.Failed, code)
 	assert.Contains(t, output, "error: install cloneset: not ready after 1ms: Deployment flotilla-system/cloneset-manager has no pod yet\n")
@@ -98,9 +97,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 	require.Equal(t, cli.Done, code, output)
 
 	// The webhook of the test's manager does not answer.
-	for _, resource := range webhooks {
-		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	}
+	clitest.WithoutWebhooks(t)
 	set := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps.kruise.io/v1beta1", "kind": "CloneSet", "metadata": map[string]any{"name": "web"},
 		"spec": map[string]any{
@@ -111,8 +108,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 			},
 		},
 	}}
-	_, err = client.Resource(sets).Namespace("default").Create(t.Context(), set, metav1.CreateOptions{})
-	require.NoError(t, err)
+	clitest.Create(t, sets, "default", set)
 
 	output, code = call(t, clitest.Administrator, "uninstall", "cloneset")
 	require.Equal(t, cli.Done, code, output)
@@ -175,16 +171,6 @@ func TestNewWebhooksRejectNothingUntilTheOperatorIsReady(t *testing.T) {
 	expect("Fail", false)
 	output, code = call(t, clitest.Administrator, "install", "cloneset", "--diff")
 	assert.Equal(t, cli.Done, code, output)
-}
-
-// awaitKind waits until CloneSets are served.
-func awaitKind(t *testing.T) error {
-	t.Helper()
-	client := clitest.Objects(t)
-	return apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
-		crd, err := client.Resource(definitions).Get(ctx, "clonesets.apps.kruise.io", metav1.GetOptions{})
-		return err == nil && apply.Established(crd), "", err
-	})
 }
 
 // playManager does what the Deployment's controller and the manager would do.

@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,8 +91,10 @@ func TestWhatIsNotNeededAnyMoreGoes(t *testing.T) {
 	copied.SetGroupVersionKind(mine.GroupVersionKind())
 	copied.SetName("copied")
 	copied.SetLabels(mine.GetLabels())
-	_, err = client.Resource(roles).Create(t.Context(), copied, metav1.CreateOptions{})
-	require.NoError(t, err)
+	clitest.Create(t, roles, "", copied)
+	t.Cleanup(func() {
+		require.NoError(t, client.Resource(roles).Delete(context.Background(), copied.GetName(), metav1.DeleteOptions{}))
+	})
 
 	output, code := call(t, clitest.Administrator, "install", "spread", "--only-namespace", "default", "--diff")
 	assert.Equal(t, cli.NotSo, code, output)

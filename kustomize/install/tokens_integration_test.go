@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,10 @@ func TestTokensNeedThePermissionToCreateThem(t *testing.T) {
 	require.NoError(t, err)
 	_, err = admin.RbacV1().RoleBindings(install.Namespace).Create(t.Context(), binding, metav1.CreateOptions{})
 	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, admin.RbacV1().RoleBindings(install.Namespace).Delete(context.Background(), binding.Name, metav1.DeleteOptions{}))
+		require.NoError(t, admin.RbacV1().Roles(install.Namespace).Delete(context.Background(), role.Name, metav1.DeleteOptions{}))
+	})
 	config, err := clientcmd.BuildConfigFromFlags("", clitest.Administrator)
 	require.NoError(t, err)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "writer"}

@@ -2,7 +2,6 @@ package install_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -57,8 +56,10 @@ func TestUninstallRemovesWhatWasInstalled(t *testing.T) {
 	copied := &unstructured.Unstructured{}
 	require.NoError(t, copied.UnmarshalJSON(older))
 	copied.SetName("statefulset-copied")
-	_, err = client.Resource(roles).Create(t.Context(), copied, metav1.CreateOptions{})
-	require.NoError(t, err)
+	clitest.Create(t, roles, "", copied)
+	t.Cleanup(func() {
+		require.NoError(t, client.Resource(roles).Delete(context.Background(), copied.GetName(), metav1.DeleteOptions{}))
+	})
 
 	output, code = call(t, clitest.Administrator, "uninstall", "statefulset", "--dry-run")
 	require.Equal(t, cli.Done, code, output)
@@ -81,10 +82,10 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 	client := clitest.Objects(t)
 	output, code := call(t, clitest.Administrator, "install", "statefulset", "--wait=false")
 	require.Equal(t, cli.Done, code, output)
-	for _, resource := range webhooks {
-		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	}
-	stored := client.Resource(schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"})
+	clitest.WithoutWebhooks(t)
+	statefulSets := schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "statefulsets"}
+	clitest.AwaitKinds(t, "statefulsets.apps.kruise.io")
+	stored := client.Resource(statefulSets)
 	inDefault := stored.Namespace("default")
 	for name, finalizer := range map[string]string{"mine": "apps.kruise.io/deletion-protection", "theirs": "example.io/backup"} {
 		object := &unstructured.Unstructured{Object: map[string]any{
@@ -98,10 +99,7 @@ func TestObjectsThatTheOperatorHolds(t *testing.T) {
 				},
 			},
 		}}
-		require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
-			_, err := inDefault.Create(ctx, object, metav1.CreateOptions{})
-			return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err), nil
-		}))
+		clitest.Create(t, statefulSets, "default", object)
 	}
 	const told = "statefulsets.apps.kruise.io: 1 object has a finalizer that only the operator removes: default/mine. "
 
@@ -137,14 +135,9 @@ func TestWhatAnOperatorLeaves(t *testing.T) {
 	create := func(resource schema.GroupVersionResource, namespace, text string) {
 		object := &unstructured.Unstructured{}
 		require.NoError(t, object.UnmarshalJSON([]byte(text)))
-		_, err := client.Resource(resource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		if !apierrors.IsAlreadyExists(err) {
-			require.NoError(t, err)
-		}
+		clitest.Create(t, resource, namespace, object)
 	}
-	for _, resource := range webhooks { // no manager answers them
-		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	}
+	clitest.WithoutWebhooks(t)
 	create(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "",
 		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kruise-daemon-config"}}`)
 	create(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "kruise-daemon-config",
@@ -171,9 +164,7 @@ func TestObjectsThatComeBack(t *testing.T) {
 	client := clitest.Objects(t)
 	output, code := call(t, clitest.Administrator, "install", "spread", "--wait=false")
 	require.Equal(t, cli.Done, code, output)
-	for _, resource := range webhooks { // no manager answers them
-		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	}
+	clitest.WithoutWebhooks(t)
 	spreads := schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "workloadspreads"}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-project/flotilla/kustomize/apply"
 	"github.com/flotilla-project/flotilla/kustomize/cli"
 	"github.com/flotilla-project/flotilla/kustomize/forecast"
 	"github.com/flotilla-project/flotilla/kustomize/install"
@@ -26,13 +24,7 @@ import (
 
 func TestMain(m *testing.M) { clitest.Main(m) }
 
-var (
-	sets     = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "clonesets"}
-	webhooks = []schema.GroupVersionResource{
-		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
-	}
-)
+var sets = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1beta1", Resource: "clonesets"}
 
 // served installs the CRDs of cloneset, and stores the CloneSet of the tests without an operator.
 func served(t *testing.T) {
@@ -41,16 +33,9 @@ func served(t *testing.T) {
 	client := clitest.Objects(t)
 	output, code := clitest.Commands{install.NewCommand}.Call(t, clitest.Administrator, "install", "cloneset", "--wait=false")
 	require.Equal(t, cli.Done, code, output)
-	for _, resource := range webhooks {
-		require.NoError(t, client.Resource(resource).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	}
-	require.NoError(t, apply.Await(t.Context(), 5*time.Minute, func(string) {}, func(ctx context.Context) (bool, string, error) {
-		_, err := client.Resource(sets).Namespace("default").Create(ctx, scenes.Object(t, scenes.Web), metav1.CreateOptions{})
-		if err != nil {
-			return false, err.Error(), nil //nolint:nilerr // the kind is not served yet
-		}
-		return true, "", nil
-	}))
+	clitest.WithoutWebhooks(t)
+	clitest.AwaitKinds(t, "clonesets.apps.kruise.io")
+	clitest.Create(t, sets, "default", scenes.Object(t, scenes.Web))
 	t.Cleanup(func() {
 		require.NoError(t, client.Resource(sets).Namespace("default").Delete(context.Background(), "web", metav1.DeleteOptions{}))
 	})

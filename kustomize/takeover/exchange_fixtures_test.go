@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -56,16 +55,8 @@ func oldKind(t *testing.T, release, resource string) kindOfOld {
 	for _, version := range versions {
 		kind.served = append(kind.served, version.(map[string]any)["name"].(string))
 	}
-	eventually(t, func() error {
-		if !apply.Established(kind.definition(t)) {
-			return errors.New("is not served yet")
-		}
-		return kind.servedAsBefore(t)
-	})
-	eventually(t, func() error {
-		_, err := client.Resource(kind.stored).List(t.Context(), metav1.ListOptions{})
-		return err
-	})
+	clitest.AwaitKinds(t, kind.name)
+	require.NoError(t, kind.servedAsBefore(t))
 	return kind
 }
 

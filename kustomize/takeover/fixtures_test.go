@@ -103,16 +103,7 @@ func openKruise(t *testing.T, old openkruise.Manager, release string) {
 	require.NoError(t, err)
 	_, err = client.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{FieldManager: "helm"})
 	require.NoError(t, err)
-	eventually(t, func() error {
-		crd, err := client.Resource(definitions).Get(t.Context(), "clonesets.apps.kruise.io", metav1.GetOptions{})
-		if err == nil && !apply.Established(crd) {
-			err = errors.New("is not served yet")
-		}
-		if err == nil {
-			_, err = client.Resource(sets).List(t.Context(), metav1.ListOptions{})
-		}
-		return err
-	})
+	clitest.AwaitKinds(t, definition.GetName())
 	account(t)
 	for _, file := range []string{"testdata/web.yaml", "../test/openkruise/webhooks.yaml"} {
 		for _, object := range decode(t, file) {

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,8 +87,10 @@ func apply(ctx context.Context, c client.Client, objects []unstructured.Unstruct
 		}
 		o := objects[i].DeepCopy()
 		err := await(ctx, "kind "+o.GetName()+" to be served", func(ctx context.Context) (bool, error) {
-			err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
-			return isEstablished(o), err
+			if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || !isEstablished(o) {
+				return false, err
+			}
+			return found(c.RESTMapper(), o)
 		})
 		if err != nil {
 			return err
@@ -120,6 +124,29 @@ func isEstablished(o *unstructured.Unstructured) bool {
 		condition, _ := c.(map[string]any)
 		return condition["type"] == "Established" && condition["status"] == "True"
 	})
+}
+
+// found reports whether discovery names the kind of a CRD in all versions that are served, which is so a moment after it is
+// established.
+func found(mapper meta.RESTMapper, crd *unstructured.Unstructured) (bool, error) {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		name, _ := version["name"].(string)
+		if version["served"] != true {
+			continue
+		}
+		_, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, name)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // remove deletes the objects in the reverse order, and returns when they are gone.

@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,10 @@ func allowGameServers(t *testing.T) {
 	require.NoError(t, err, said)
 	said, err = world.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=1m", "crd/gameserversets.example.io")
 	require.NoError(t, err, said)
+	story.Eventually(t, "clients find the new kind", func(context.Context) error {
+		_, err := world.Client.RESTMapper().RESTMapping(gameServerKind.GroupKind(), gameServerKind.Version)
+		return err
+	})
 }
 
 // A kind that a ConfigMap names is spread like the others. Its scale says what a percentage is of, and its pods belong to

@@ -32,12 +32,25 @@ func explain(p *pass) {
 			n.Note += p.firstTrouble()
 		}
 	}
-	old := conditions.Get(p.Set.Status.Conditions, v1beta1.StatefulSetProgressing)
-	known := old != nil && old.Reason == s.Reason && (old.Message == s.Message ||
-		s.Reason == v1beta1.ReasonBlockedByUnavailablePods && strings.HasSuffix(old.Message, overdueSuffix))
-	if !known {
+	if !p.known(s) {
 		p.plan.Notices = append(p.plan.Notices, n)
 	}
+}
+
+// known reports whether condition Progressing shows the summary already, or the same with other words.
+func (p *pass) known(s conditions.Summary) bool {
+	old := conditions.Get(p.Set.Status.Conditions, v1beta1.StatefulSetProgressing)
+	switch {
+	case old == nil || old.Reason != s.Reason:
+		return false
+	case old.Message == s.Message:
+		return true
+	case s.Reason == v1beta1.ReasonBlockedByUnavailablePods:
+		return strings.HasSuffix(old.Message, overdueSuffix)
+	case s.Reason == podupdate.WaitNotInPlace: // the named pod changes while the pods end what they had begun
+		return p.Chosen.Update != nil && p.Chosen.Update.Name == p.Set.Status.UpdateRevision
+	}
+	return false
 }
 
 // eventOf is the type and the reason of the event that reports a wait.

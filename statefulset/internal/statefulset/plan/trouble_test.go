@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +75,21 @@ func TestPodsWithoutAWayAreToldOfWithoutRoom(t *testing.T) {
 		w := given(t, 2, policy(v1beta1.InPlaceOnly), partition(0)).edited(other).changed().updated(at(0), o...).old(at(1))
 		assert.Equal(t, []string{podupdate.WaitNotInPlace + " web-1"}, w.waits())
 	}
+}
+
+// Pods that have no way in place end first what they had begun. The event is not told again when the condition names another
+// of them meanwhile, but it is for another template.
+func TestPodsWithoutAWayAreToldOfOnce(t *testing.T) {
+	other := func(s *v1beta1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Command = []string{"other"} }
+	w := given(t, 2, policy(v1beta1.InPlaceOnly)).edited(other).changed().updated(at(0)).old(at(1))
+	require.Len(t, w.plan().Notices, 1)
+	w.set.Status = w.status()
+	progress := conditions.Get(w.set.Status.Conditions, v1beta1.StatefulSetProgressing)
+	require.Contains(t, progress.Message, "web-1")
+	progress.Message = strings.ReplaceAll(progress.Message, "web-1", "web-0")
+	assert.Empty(t, w.plan().Notices)
+	w.set.Status.UpdateRevision = "web-another"
+	assert.Len(t, w.plan().Notices, 1)
 }
 
 // The event that tells of a long wait names the trouble; condition Progressing keeps its words.
