@@ -52,7 +52,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
 			}
-			return plan.Snapshot{Snapshot: seen, Claims: claims, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}, nil
+			return plan.Snapshot{Snapshot: seen, Claims: claims, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}.Observed(), nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {

@@ -59,7 +59,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet,
 			if err != nil {
 				return plan.Snapshot{}, fmt.Errorf("list nodes: %w", err)
 			}
-			return snapshot(ctx, seen, known, all, featureGates), nil
+			return snapshot(ctx, seen, known, all, featureGates).Observed(), nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.DaemonSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {

@@ -64,7 +64,7 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 			if featureGates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
 				s.Expandable, s.ClassesErr = known.expandable(ctx, c)
 			}
-			return s, nil
+			return s.Observed(), nil
 		},
 		Compute: plan.Compute,
 		Status: func(set *v1beta1.StatefulSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {

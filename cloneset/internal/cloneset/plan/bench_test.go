@@ -56,7 +56,7 @@ func BenchmarkCompute(b *testing.B) {
 func BenchmarkStatus(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			s := given(b, int32(n)).updated(n).snapshot()
+			s := given(b, int32(n)).updated(n).snapshot().Observed()
 			todo := Compute(s)
 			b.ReportAllocs()
 			for b.Loop() {

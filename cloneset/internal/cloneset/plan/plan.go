@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -163,22 +164,46 @@ func newPass(s Snapshot) *pass {
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
 		p.named[name] = true
 	}
-	ordered := slices.Clone(s.Pods)
+	if p.observed == nil {
+		p.observed = p.observe()
+	}
+	p.pods, p.inactive = slices.Clone(p.observed.pods), p.observed.inactive
+	p.plan.RequeueWithin(p.observed.requeueAfter)
+	return p
+}
+
+// observed are the states of the pods in a snapshot.
+type observed struct {
+	pods         []pod            // active, by age
+	inactive     []podstate.State // terminating, succeeded, failed
+	requeueAfter time.Duration    // until a state changes by itself; zero for never
+}
+
+// Observed returns the snapshot with the states of its pods, so that Compute and Status derive them once.
+func (s Snapshot) Observed() Snapshot {
+	s.observed = newPass(s).observed
+	return s
+}
+
+// observe derives the states of the pods.
+func (p *pass) observe() *observed {
+	found := &observed{pods: make([]pod, 0, len(p.Pods))}
+	ordered := slices.Clone(p.Pods)
 	slices.SortFunc(ordered, func(a, b *corev1.Pod) int {
 		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	p.pods = make([]pod, 0, len(ordered))
 	for _, o := range ordered {
 		if o := p.inspect(o); o.Active {
-			p.pods = append(p.pods, o)
+			found.pods = append(found.pods, o)
 		} else {
-			p.inactive = append(p.inactive, o.State)
+			found.inactive = append(found.inactive, o.State)
 		}
 	}
-	return p
+	found.requeueAfter = p.plan.RequeueAfter
+	return found
 }
 
 // inspect derives the state of a pod of the set.

@@ -19,6 +19,8 @@ type Snapshot struct {
 	RetryFailedAt time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
+
+	observed *observed // nil before Observed
 }
 
 // Plan is the result of one pass over a CloneSet: the changes that it wants.

@@ -170,11 +170,14 @@ func (w *world) plan() Plan {
 	for _, o := range s.Pods {
 		pods = append(pods, o.DeepCopy())
 	}
-	first, second := Compute(s), Compute(s)
-	require.Equal(w.t, first.String(), second.String(), "equal snapshots make equal plans")
+	todo, observed := Compute(s), s.Observed()
+	for range 2 {
+		require.Equal(w.t, todo.String(), Compute(observed).String(), "equal snapshots make equal plans")
+	}
+	require.Equal(w.t, Status(s, todo, action.Failures{}), Status(observed, todo, action.Failures{}), "a plan changed what was observed")
 	require.Equal(w.t, before, w.set, "the set was changed")
 	require.Equal(w.t, pods, s.Pods, "a pod was changed")
-	return first
+	return todo
 }
 
 // outcome is a plan in numbers.

@@ -37,10 +37,10 @@ func cases(t testing.TB) []computed {
 	return []computed{
 		{"steady", func(n int) *world { return given(t, n).updated(all(n)) }, action.Create, func(int) int { return 0 }},
 		{"one node has come", func(n int) *world { return given(t, n).updated(all(n - 1)) }, action.Create, func(int) int { return 1 }},
-		{"first pods", func(n int) *world { return given(t, n) }, action.Create, func(n int) int { return min(n, defaultBurst) }},
+		{"first pods", func(n int) *world { return given(t, n) }, action.Create, func(n int) int { return min(n, action.MaxCreates) }},
 		{"recreate", func(n int) *world { return given(t, n, maxUnavailable("10%")).old(all(n)) }, action.Delete, func(n int) int { return min(n/10, defaultBurst) }},
 		{"update in place", func(n int) *world { return given(t, n, inPlace, maxUnavailable("10%")).old(all(n)) }, action.UpdateInPlace, func(n int) int { return min(n/10, defaultBurst) }},
-		{"surge", func(n int) *world { return given(t, n, maxSurge("10%")).old(all(n)) }, action.Create, func(n int) int { return min(n/10, defaultBurst) }},
+		{"surge", func(n int) *world { return given(t, n, maxSurge("10%")).old(all(n)) }, action.Create, func(n int) int { return min(n/10, action.MaxCreates) }},
 		{"in the middle of a rollout", func(n int) *world {
 			w := given(t, n).updated(all(n / 2))
 			for i := n / 2; i < n; i++ {
@@ -71,7 +71,7 @@ func BenchmarkCompute(b *testing.B) {
 func BenchmarkStatus(b *testing.B) {
 	for _, n := range []int{100, 1000, manyNodes} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			s := given(b, n).updated(all(n)).snapshot()
+			s := given(b, n).updated(all(n)).snapshot().Observed()
 			todo := Compute(s)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -110,30 +110,51 @@ func (p *pass) findPlaces() {
 
 func byName(a, b place) int { return strings.Compare(a.name, b.name) }
 
-// inspectPods derives the state of each pod and brings it to its place. Pods that belong to no node are left alone.
-func (p *pass) inspectPods() {
+// observed are the states of the pods in a snapshot.
+type observed struct {
+	pods         []pod         // orphans last
+	requeueAfter time.Duration // until a state changes by itself; zero for never
+}
+
+// Observed returns the snapshot with the states of its pods, so that Compute and Status derive them once.
+func (s Snapshot) Observed() Snapshot {
+	s.observed = newPass(s).observed
+	return s
+}
+
+// observe derives the states of the pods.
+func (p *pass) observe() *observed {
+	found := &observed{pods: make([]pod, 0, len(p.Snapshot.Pods)+len(p.Orphans))}
+	for i, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
+		for _, o := range list {
+			one := p.inspect(o)
+			one.foreign = i == 1
+			found.pods = append(found.pods, one)
+		}
+	}
+	found.requeueAfter = p.plan.RequeueAfter
+	return found
+}
+
+// placePods brings each pod to its place. Pods that belong to no node are left alone.
+func (p *pass) placePods() {
 	index := make(map[string]int, len(p.places))
 	for i := range p.places {
 		index[p.places[i].name] = i
 	}
 	known := len(p.places)
-	p.pods = make([]pod, 0, len(p.Snapshot.Pods)+len(p.Orphans))
-	where := make([]int, 0, cap(p.pods))
-	for i, list := range [][]*corev1.Pod{p.Snapshot.Pods, p.Orphans} {
-		for _, o := range list {
-			found := p.inspect(o)
-			found.foreign = i == 1
-			name, at := eligibility.NodeOf(o), -1
-			if name != "" {
-				var ok bool
-				if at, ok = index[name]; !ok {
-					at = len(p.places)
-					index[name] = at
-					p.places = append(p.places, place{name: name})
-				}
+	where := make([]int, len(p.pods))
+	for i := range p.pods {
+		name, at := eligibility.NodeOf(p.pods[i].Pod), -1
+		if name != "" {
+			var ok bool
+			if at, ok = index[name]; !ok {
+				at = len(p.places)
+				index[name] = at
+				p.places = append(p.places, place{name: name})
 			}
-			p.pods, where = append(p.pods, found), append(where, at)
 		}
+		where[i] = at
 	}
 	p.distribute(where)
 	if len(p.places) > known {

@@ -110,8 +110,13 @@ func newPass(s Snapshot) *pass {
 		p.workload.Policy, p.workload.SameNode = podupdate.InPlaceIfPossible, true
 		p.workload.ResizeDeadlineSeconds = inPlaceStrategy(s.Set).ResizeDeadlineSeconds
 	}
+	if p.observed == nil {
+		p.observed = p.observe()
+	}
+	p.pods = slices.Clone(p.observed.pods)
+	p.plan.RequeueWithin(p.observed.requeueAfter)
 	p.findPlaces()
-	p.inspectPods()
+	p.placePods()
 	p.numbers, p.plan.Err = readNumbers(s.Set, p.desired, p.countTakingPart())
 	if err := newpod.CheckSelector(s.Set.Spec.Selector); err != nil {
 		p.plan.Err = err

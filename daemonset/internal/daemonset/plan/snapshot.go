@@ -25,6 +25,8 @@ type Snapshot struct {
 	UnreadySince map[string]time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
+
+	observed *observed // nil before Observed
 }
 
 // Node is a node and its verdict under the set's present template.

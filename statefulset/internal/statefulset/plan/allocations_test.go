@@ -27,6 +27,8 @@ func allocations() map[string]float64 {
 func TestAllocationsStayWithinTheirBounds(t *testing.T) {
 	for _, c := range cases(t) {
 		s := c.build(1000).snapshot()
+		todo := Compute(s)
+		assert.Equal(t, c.want(1000), todo.Count(c.count), c.name)
 		made := testing.AllocsPerRun(5, func() { Compute(s) })
 		assert.LessOrEqual(t, made, allocations()[c.name], c.name)
 	}

@@ -83,7 +83,7 @@ func everyOther(n int) setOption {
 func BenchmarkStatus(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			s := given(b, int32(n), claimed("data")).updated(all(n)).snapshot()
+			s := given(b, int32(n), claimed("data")).updated(all(n)).snapshot().Observed()
 			todo := Compute(s)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -162,7 +163,11 @@ func newPass(s Snapshot) *pass {
 		Plan:          &p.plan.Plan,
 	}
 	p.workload.ResizeDeadlineSeconds = inPlaceStrategy(s.Set).ResizeDeadlineSeconds
-	p.inspectPods()
+	if p.observed == nil {
+		p.observed = p.observe()
+	}
+	p.pods, p.nonMembers = slices.Clone(p.observed.pods), p.observed.nonMembers
+	p.plan.RequeueWithin(p.observed.requeueAfter)
 	p.assignOrdinals(reserved)
 	p.selectTargets()
 	return p
@@ -173,26 +178,41 @@ func refusedVerbs(set *v1beta1.StatefulSet) []action.Verb {
 	return conditions.RefusedVerbs(set.Status.Conditions, v1beta1.StatefulSetFailedCreatePod, v1beta1.StatefulSetFailedUpdatePod)
 }
 
-// inspectPods looks at the pods and puts them in order.
-func (p *pass) inspectPods() {
-	p.pods = make([]pod, 0, len(p.Pods)+len(p.Orphans))
+// observed are the states of the pods in a snapshot.
+type observed struct {
+	pods         []pod         // members, ascending
+	nonMembers   []*corev1.Pod // owned, and no members
+	requeueAfter time.Duration // until a state changes by itself; zero for never
+}
+
+// Observed returns the snapshot with the states of its pods, so that Compute and Status derive them once.
+func (s Snapshot) Observed() Snapshot {
+	s.observed = newPass(s).observed
+	return s
+}
+
+// observe derives the states of the pods.
+func (p *pass) observe() *observed {
+	found := &observed{pods: make([]pod, 0, len(p.Pods)+len(p.Orphans))}
 	for _, o := range p.Pods {
 		ordinal, ok := ordinalOf(p.Set.Name, o.Name)
 		if !ok {
-			p.nonMembers = append(p.nonMembers, o)
+			found.nonMembers = append(found.nonMembers, o)
 			continue
 		}
-		p.pods = append(p.pods, p.inspect(o, ordinal))
+		found.pods = append(found.pods, p.inspect(o, ordinal))
 	}
 	for _, o := range p.Orphans {
 		if ordinal, ok := ordinalOf(p.Set.Name, o.Name); ok {
 			adopted := p.inspect(o, ordinal)
 			adopted.foreign = true
-			p.pods = append(p.pods, adopted)
+			found.pods = append(found.pods, adopted)
 		}
 	}
-	slices.SortStableFunc(p.pods, func(a, b pod) int { return int(int64(a.ordinal) - int64(b.ordinal)) })
-	p.pods = slices.CompactFunc(p.pods, func(a, b pod) bool { return a.ordinal == b.ordinal })
+	slices.SortStableFunc(found.pods, func(a, b pod) int { return int(int64(a.ordinal) - int64(b.ordinal)) })
+	found.pods = slices.CompactFunc(found.pods, func(a, b pod) bool { return a.ordinal == b.ordinal })
+	found.requeueAfter = p.plan.RequeueAfter
+	return found
 }
 
 // inspect derives the state of a pod of the set.

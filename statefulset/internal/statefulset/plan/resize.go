@@ -246,7 +246,7 @@ func (p *pass) resize(o *pod, g growth) action.Action {
 // skipRefusedGrowth leaves out claims of the pod that the server does not let grow, until they are tried again: neither
 // the update of the pod nor others wait for them.
 func (p *pass) skipRefusedGrowth(o *pod) {
-	o.claims.toGrow = slices.DeleteFunc(o.claims.toGrow, func(g growth) bool {
+	o.claims.toGrow = slices.DeleteFunc(slices.Clone(o.claims.toGrow), func(g growth) bool {
 		a := p.resize(o, g)
 		yields := p.plan.YieldsPlace(&a, &p.resizes)
 		p.plan.Hold(&p.resizes, a) // growClaimsOf puts it there when it is the pod's turn

@@ -26,6 +26,8 @@ type Snapshot struct {
 	RetryFailedAt map[string]time.Time
 	// FeatureGates are the feature gates that the plan depends on.
 	FeatureGates FeatureGates
+
+	observed *observed // nil before Observed
 }
 
 // Plan is the result of one pass over a StatefulSet: the changes that it wants.
