@@ -1,8 +1,9 @@
 // Command modcheck verifies what must hold in and between the modules of the repository.
 //
 // It reads go.work, the go.mod files that it names, what the packages of core import, how reasons of conditions, waits
-// and events are declared, which paths lead out of a module, which packages of features are public, and which files have
-// the tests that need an API server; it prints every fault and exits with 1 when there is one. It changes nothing.
+// and events are declared, which paths lead out of a module, which packages of features are public, which files have the
+// stages of controllers, and which ones have the tests that need an API server; it prints every fault and exits with 1 when
+// there is one. It changes nothing.
 //
 //	modcheck [folder of go.work]
 package main
@@ -48,7 +49,7 @@ func check(root fs.FS) ([]string, error) {
 		if m.combines() {
 			continue
 		}
-		for _, rule := range []func(fs.FS, Module) ([]string, error){ReasonFaults, PathFaults, RoomFaults, ServerTestFaults} {
+		for _, rule := range []func(fs.FS, Module) ([]string, error){ReasonFaults, PathFaults, RoomFaults, ServerTestFaults, StageFaults} {
 			more, err := rule(root, m)
 			if err != nil {
 				return nil, fmt.Errorf("check the code of %s: %w", m.Folder, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -92,31 +90,6 @@ func SetUpPods(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("make the controller of marks on pods: %w", err)
 	}
 	return nil
-}
-
-// changes selects the events after which another budget may cover a pod, or its mark may be wrong.
-func changes() predicate.Predicate {
-	return predicate.Funcs{
-		DeleteFunc: func(event.DeleteEvent) bool { return true }, // the controller can forget the pod
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld, e.ObjectNew
-			ownerBefore, ownerAfter := metav1.GetControllerOf(before), metav1.GetControllerOf(after)
-			return before.GetUID() != after.GetUID() || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
-				(ownerBefore == nil) != (ownerAfter == nil) || ownerBefore != nil && ownerBefore.UID != ownerAfter.UID ||
-				!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
-		},
-	}
-}
-
-// budgetEvents wakes the pods that a budget concerns.
-func budgetEvents(wake *wakeups.Queue[types.NamespacedName]) handler.EventHandler {
-	add := func(o client.Object, q wakeups.Requests) { wake.Add(client.ObjectKeyFromObject(o), q, 0) }
-	return handler.Funcs{
-		CreateFunc:  func(_ context.Context, e event.CreateEvent, q wakeups.Requests) { add(e.Object, q) },
-		UpdateFunc:  func(_ context.Context, e event.UpdateEvent, q wakeups.Requests) { add(e.ObjectNew, q) },
-		DeleteFunc:  func(_ context.Context, e event.DeleteEvent, q wakeups.Requests) { add(e.Object, q) },
-		GenericFunc: func(_ context.Context, e event.GenericEvent, q wakeups.Requests) { add(e.Object, q) },
-	}
 }
 
 // podsOf returns the pods that the budget covers and that have another mark or none, and the pods that have its mark and

@@ -1,9 +1,6 @@
 package cloneset
 
 import (
-	"context"
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -15,7 +12,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
-	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
@@ -47,14 +43,8 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},
 		PreDownload: featureGates.PreDownload,
-		Snapshot: func(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.CloneSet]) (plan.Snapshot, error) {
-			claims, err := fastclient.Controlled[corev1.PersistentVolumeClaim](ctx, c.Reader, seen.Set)
-			if err != nil {
-				return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
-			}
-			return plan.Snapshot{Snapshot: seen, Claims: claims, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}.Observed(), nil
-		},
-		Compute: plan.Compute,
+		Snapshot:    sources{failed, featureGates}.snapshot,
+		Compute:     plan.Compute,
 		Status: func(set *v1beta1.CloneSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
 			set.Status = plan.Status(seen, todo, done)
 		},

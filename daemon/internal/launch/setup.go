@@ -9,13 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/launch/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
 	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
@@ -51,17 +48,4 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
 		Owns(&corev1.ConfigMap{}).
 		WithOptions(o.Options(workers)).
 		Complete(&reconciler{Controller: parts})
-}
-
-// concerns selects pods for which a plan could have something to do, and events after which it has not any more.
-func concerns() predicate.Predicate {
-	p := predicate.NewPredicateFuncs(func(o client.Object) bool {
-		pod, ok := o.(*corev1.Pod)
-		return ok && (plan.NeedsConfigMap(pod) || plan.NeedsReadiness(pod))
-	})
-	p.DeleteFunc = func(e event.DeleteEvent) bool {
-		pod, ok := e.Object.(*corev1.Pod)
-		return ok && podmarks.IsRelevant(pod)
-	}
-	return p
 }

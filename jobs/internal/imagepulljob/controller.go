@@ -52,3 +52,8 @@ func (w *waiting) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return passOf(job, &todo), nil
 	})
 }
+
+// Reconcile runs one pass over a copy.
+func (r *copyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return r.Handle(ctx, req, r.passes.Look)
+}

@@ -6,18 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
@@ -56,25 +50,4 @@ func setUpCopies(ctx context.Context, mgr ctrl.Manager, o Options, v *vault) err
 		return fmt.Errorf("make the controller of copies: %w", err)
 	}
 	return nil
-}
-
-// deletedJobs wakes the copies that a deleted job still refers to.
-func (r *copyReconciler) deletedJobs() handler.EventHandler {
-	return handler.Funcs{
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			job := client.ObjectKeyFromObject(e.Object)
-			found, err := fastclient.ByIndex[corev1.Secret](ctx, r.Reader, "", copyIndex, userKey(job.String()))
-			if err != nil {
-				log.FromContext(ctx).Error(err, "Failed to list the copies of secrets of a deleted job", "job", job)
-			}
-			for _, c := range found {
-				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)}, releaseTime)
-			}
-		},
-	}
-}
-
-// Reconcile runs one pass over a copy.
-func (r *copyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.Handle(ctx, req, r.passes.Look)
 }

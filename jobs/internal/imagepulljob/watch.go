@@ -215,3 +215,19 @@ func copies() handler.EventHandler {
 		return requests
 	})
 }
+
+// deletedJobs wakes the copies that a deleted job still refers to.
+func (r *copyReconciler) deletedJobs() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			job := client.ObjectKeyFromObject(e.Object)
+			found, err := fastclient.ByIndex[corev1.Secret](ctx, r.Reader, "", copyIndex, userKey(job.String()))
+			if err != nil {
+				log.FromContext(ctx).Error(err, "Failed to list the copies of secrets of a deleted job", "job", job)
+			}
+			for _, c := range found {
+				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)}, releaseTime)
+			}
+		},
+	}
+}

@@ -1,8 +1,6 @@
 package statefulset
 
 import (
-	"context"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -15,7 +13,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/frame"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/workloads/failures"
-	"github.com/flotilla-project/flotilla/core/workloads/model"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
@@ -31,7 +28,6 @@ const podLabel = appsv1.StatefulSetPodNameLabel
 // name. The label of the lifecycle state, which no built-in kind writes, would keep them out of memory and out of
 // sight. Claims are all there are, because a set knows its own by name only.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot] {
-	var known classes
 	failed := &failures.Memory{}
 	return &frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot]{
 		Name: "statefulset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: podLabel,
@@ -53,20 +49,8 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 		IsMember: plan.IsMember, Adopters: adopters,
 		Indexes: indexMarks, Watch: watch, Memories: []pass.Memory{failed},
 		PreDownload: featureGates.PreDownload,
-		Snapshot: func(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
-			s := plan.Snapshot{Snapshot: seen, RetryFailedAt: plan.RetryFailedAt(failed, seen), FeatureGates: featureGates}
-			if featureGates.AutoDeletePVC {
-				var err error
-				if s.Claims, err = claimsOf(ctx, c, seen.Set); err != nil {
-					return s, err
-				}
-			}
-			if featureGates.AutoResizePVC && seen.Set.Spec.VolumeClaimUpdateStrategy.Type == v1beta1.OnPodRollingUpdate {
-				s.Expandable, s.ClassesErr = known.expandable(ctx, c)
-			}
-			return s.Observed(), nil
-		},
-		Compute: plan.Compute,
+		Snapshot:    (&sources{failed: failed, featureGates: featureGates}).snapshot,
+		Compute:     plan.Compute,
 		Status: func(set *v1beta1.StatefulSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
 			set.Status = plan.Status(seen, todo, done)
 		},

@@ -7,17 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
@@ -25,11 +19,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/plan/progress"
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/cri"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/events"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/imagepull/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/agent/metrics"
-	"github.com/flotilla-project/flotilla/daemon/internal/agent/retries"
 )
 
 // controllerName is the name of the controller in logs and user agents.
@@ -43,22 +34,6 @@ const (
 	unfinishedPeriod, resyncPeriod = 4 * time.Second, 25 * time.Minute
 )
 
-// Config has the settings and dependencies of the controller.
-type Config struct {
-	pass.Settings
-	// Node is the name of the node, and of its NodeImage.
-	Node        string
-	Runtimes    *cri.Runtimes
-	Credentials Credentials
-	Events      *events.Recorder
-	Metrics     *metrics.Metrics
-	Clock       clock.Clock
-	// Jitter changes a duration a little, so that nodes that failed together do not try again together.
-	Jitter func(time.Duration) time.Duration
-	// Slots is how many pulls may run at a time; 0 or less means any number.
-	Slots int
-}
-
 // Puller starts and stops pulls as the NodeImage asks.
 type Puller struct {
 	*pass.Controller
@@ -66,40 +41,6 @@ type Puller struct {
 	pulls   *pulls
 	limiter flowcontrol.RateLimiter
 	wakeup  chan event.GenericEvent
-}
-
-// NodeImages returns the cache of the node's own NodeImage.
-func NodeImages(node string) cache.ByObject {
-	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", node), Transform: fastclient.Trim}
-}
-
-// SetUp adds the controller to the manager. The manager's cache must hold NodeImages as NodeImages defines.
-func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error) {
-	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Events,
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: NodeImages(config.Node)},
-	})
-	if err != nil {
-		return nil, err
-	}
-	p := &Puller{
-		Controller: parts, config: config,
-		limiter: flowcontrol.NewTokenBucketRateLimiter(writesPerSecond, writeBurst),
-		wakeup:  make(chan event.GenericEvent, 1),
-	}
-	p.pulls = &pulls{wake: p.Wake, puller: &puller{
-		node: config.Node, runtimes: config.Runtimes, credentials: config.Credentials, clock: config.Clock, jitter: config.Jitter,
-	}}
-	config.Metrics.PullWorkers.Set(float64(max(config.Slots, 0)))
-	if err := mgr.Add(p); err != nil {
-		return nil, fmt.Errorf("add the end of pulls: %w", err)
-	}
-	return p, ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
-		WithOptions(controller.Options{RateLimiter: retries.Limiter()}).
-		For(&v1beta1.NodeImage{}).
-		WatchesRawSource(source.Channel(p.wakeup, &handler.EnqueueRequestForObject{})).
-		Complete(p)
 }
 
 // Start ends the pulls when the manager ends.
@@ -143,14 +84,6 @@ func (p *Puller) pass(ctx context.Context, key types.NamespacedName) (pass.Pass,
 		made.Plan.RequeueWithin(p.config.Jitter(unfinishedPeriod))
 	}
 	return made, p.planStatus(&made, image, &todo)
-}
-
-func (p *Puller) snapshot(image *v1beta1.NodeImage) plan.Snapshot {
-	s := plan.Snapshot{Image: image, Pulls: p.pulls.list(), Slots: p.config.Slots, Now: p.Clock.Now()}
-	if err := p.config.Runtimes.Ready(); err != nil {
-		s.NoRuntime = err.Error()
-	}
-	return s
 }
 
 // planStatus adds the status, if it differs, and the events of ended pulls to the pass. The limiter limits writes;

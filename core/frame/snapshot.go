@@ -10,11 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
-	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/controllers/podtemplate"
 	"github.com/flotilla-project/flotilla/core/internal/frame/meter"
 	"github.com/flotilla-project/flotilla/core/internal/frame/orphans"
@@ -26,20 +24,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/workloads/model"
 	"github.com/flotilla-project/flotilla/core/workloads/revision"
 )
-
-// reconciler reconciles sets.
-type reconciler[T any, P fastclient.Object[T], S any] struct {
-	*Workload[T, P, S]
-	controller *Controller
-}
-
-// Reconcile runs one pass over the set of the request.
-func (r *reconciler[T, P, S]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return r.controller.Handle(ctx, req, func(ctx context.Context, name types.NamespacedName) (pass.Pass, error) {
-		p, err := r.Look(ctx, r.controller, name)
-		return p.Pass, err
-	})
-}
 
 // Look reads one set and all that belongs to it with the parts of the controller, and plans. The error satisfies
 // IsNotFound only when the set itself is gone.
