@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/internal/cloneset/plan"
 )
 
-// sources are where a snapshot comes from, besides the cache.
+// sources are where a snapshot comes from, with the cache.
 type sources struct {
 	failed       *failures.Memory
 	featureGates plan.FeatureGates

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-project/flotilla/statefulset/internal/statefulset/plan"
 )
 
-// sources are where a snapshot comes from, besides the cache.
+// sources are where a snapshot comes from, with the cache.
 type sources struct {
 	failed       *failures.Memory
 	known        classes
