@@ -74,7 +74,7 @@ func (m *many) each(ctx context.Context, made func(i int) client.Object, list cl
 // every waits until done counts all objects of a list.
 func (m *many) every(ctx context.Context, list client.ObjectList, done func() int) error {
 	return awaitEvery(ctx, slow, "all objects", func() (bool, error) {
-		err := m.client.List(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
+		err := m.client.List(ctx, list)
 		return err == nil && done() == m.Pods, err
 	})
 }
@@ -88,10 +88,13 @@ func (m *many) idleAmong(ctx context.Context, objects string) ([]Row, error) {
 	return rows, err
 }
 
-// manyBudgets measures as many budgets as Pods, of one pod each: from their creation until all cover their pods, the eviction
-// of all pods, and the idle operator.
+// podsOfBudget is how many pods each of many budgets covers. Of a single one, a budget would record no grant.
+const podsOfBudget = 2
+
+// manyBudgets measures as many budgets as Pods, of two pods each: from their creation until all cover their pods, the eviction
+// of one pod of each, and the idle operator.
 func (b *bench) manyBudgets(ctx context.Context) ([]Row, error) {
-	m, err := b.makeMany(ctx, 1)
+	m, err := b.makeMany(ctx, podsOfBudget)
 	if err != nil {
 		return nil, err
 	}
@@ -103,16 +106,16 @@ func (b *bench) manyBudgets(ctx context.Context) ([]Row, error) {
 	list := &budget.PodUnavailableBudgetList{}
 	full := func() int {
 		return count(list.Items, func(p *budget.PodUnavailableBudget) bool {
-			return p.Status.ObservedGeneration == p.Generation && p.Status.CurrentAvailable == 1 && len(p.Status.DisruptedPods) == 0
+			return p.Status.ObservedGeneration == p.Generation && p.Status.CurrentAvailable == podsOfBudget && len(p.Status.DisruptedPods) == 0
 		})
 	}
-	row := Row{Load: "PodUnavailableBudgets of a pod each", Pods: b.Pods, Of: budgets}
+	row := Row{Load: "PodUnavailableBudgets of two pods each", Pods: b.Pods, Of: budgets}
 	row, err = b.cost(ctx, row, b.ofOperator(""), func() (time.Time, error) {
 		began, err := m.each(ctx, made, list, full)
 		if err != nil {
 			return began, err
 		}
-		all := load{pods: b.Pods, done: isMarked}
+		all := load{pods: podsOfBudget * b.Pods, done: isMarked}
 		return began, until(ctx, "the marks of the pods", func() (bool, error) { return all.complete(m.pods), nil })
 	})
 	if err != nil {
@@ -121,10 +124,14 @@ func (b *bench) manyBudgets(ctx context.Context) ([]Row, error) {
 	rows := []Row{row}
 	row = Row{Load: "an eviction within each PodUnavailableBudget", Pods: b.Pods, Of: budgets}
 	row, err = b.cost(ctx, row, b.ofOperator(""), func() (time.Time, error) {
-		m.pods.begin(b.Pods)
+		m.pods.begin(podsOfBudget * b.Pods)
 		began := time.Now()
 		for _, space := range m.spaces {
-			if err := b.evict(ctx, space, namesIn(m.pods, space)); err != nil {
+			var some []string
+			for ofBudget := range slices.Chunk(namesIn(m.pods, space), podsOfBudget) { // the names begin with that of the ReplicaSet
+				some = append(some, ofBudget[0])
+			}
+			if err := b.evict(ctx, space, some); err != nil {
 				return began, err
 			}
 		}
