@@ -28,20 +28,29 @@ func (b *bench) daemonParts() []part {
 	}}}
 }
 
-// nodeImages measures how each node gets a NodeImage after the deletion of all of them.
-func (b *bench) nodeImages(ctx context.Context) (Row, error) {
-	old := map[types.UID]bool{}
-	made := func() (bool, error) {
+// firstNodeImages waits until each node has a NodeImage, which it gets some time after it has become ready.
+func (b *bench) firstNodeImages(ctx context.Context) error {
+	b.tell("waiting for the first NodeImages")
+	return b.otherNodeImages(ctx, nil)
+}
+
+// otherNodeImages waits until each node has a NodeImage with none of these UIDs.
+func (b *bench) otherNodeImages(ctx context.Context, old map[types.UID]bool) error {
+	return awaitEvery(ctx, slow, "the NodeImages", func() (bool, error) {
 		var list daemon.NodeImageList
 		if err := b.client.List(ctx, &list); err != nil {
 			return false, fmt.Errorf("list the NodeImages: %w", err)
 		}
 		return count(list.Items, func(i *daemon.NodeImage) bool { return !old[i.UID] }) == b.Nodes, nil
-	}
-	b.tell("waiting for the first NodeImages")
-	if err := awaitEvery(ctx, slow, "the first NodeImages", made); err != nil {
+	})
+}
+
+// nodeImages measures how each node gets a NodeImage after the deletion of all of them.
+func (b *bench) nodeImages(ctx context.Context) (Row, error) {
+	if err := b.firstNodeImages(ctx); err != nil {
 		return Row{}, err
 	}
+	old := map[types.UID]bool{}
 	var list daemon.NodeImageList
 	if err := b.client.List(ctx, &list); err != nil {
 		return Row{}, fmt.Errorf("list the NodeImages: %w", err)
@@ -54,7 +63,7 @@ func (b *bench) nodeImages(ctx context.Context) (Row, error) {
 		if err := b.client.DeleteAllOf(ctx, &daemon.NodeImage{}); err != nil {
 			return began, fmt.Errorf("delete the NodeImages: %w", err)
 		}
-		return began, awaitEvery(ctx, slow, "the NodeImages", made)
+		return began, b.otherNodeImages(ctx, old)
 	})
 }
 

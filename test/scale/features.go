@@ -32,6 +32,8 @@ type feature struct {
 	perNode      bool // every node runs one pod
 	// parts are what is measured of a feature whose kinds are no workloads, in place of loads on own and builtIn.
 	parts func(*bench) []part
+	// settled waits until the operator has made what it makes for nodes, after which it has nothing to do.
+	settled func(*bench, context.Context) error
 	// needs names the feature whose definitions it needs, but not its programs.
 	needs string
 }
@@ -49,7 +51,7 @@ func features() map[string]feature {
 		"budget":      {addToScheme: budget.AddToScheme, parts: (*bench).budgetParts},
 		"cloneset":    {addToScheme: cloneset.AddToScheme, own: cloneSet, builtIn: replicaSet},
 		"statefulset": {addToScheme: statefulset.AddToScheme, own: statefulSet, builtIn: builtInStatefulSet},
-		"daemon":      {addToScheme: daemon.AddToScheme, parts: (*bench).daemonParts},
+		"daemon":      {addToScheme: daemon.AddToScheme, parts: (*bench).daemonParts, settled: (*bench).firstNodeImages},
 		"daemonset":   {addToScheme: daemonset.AddToScheme, own: daemonSet, builtIn: builtInDaemonSet, perNode: true},
 		"jobs":        {addToScheme: addJobs, parts: (*bench).jobParts, perNode: true, needs: "daemon"},
 		"spread":      {addToScheme: spread.AddToScheme, parts: (*bench).spreadParts},

@@ -121,7 +121,7 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	return rows, nil
 }
 
-// start starts the simulated nodes, and the operator from its overlay.
+// start starts the simulated nodes, and the operator from its overlay, and waits until it has settled.
 func (b *bench) start(ctx context.Context) error {
 	if err := b.startNodes(ctx); err != nil {
 		return err
@@ -129,7 +129,13 @@ func (b *bench) start(ctx context.Context) error {
 	if err := b.findProcesses(); err != nil {
 		return err
 	}
-	return b.startOperator(ctx)
+	if err := b.startOperator(ctx); err != nil {
+		return err
+	}
+	if settled := features()[b.Feature].settled; settled != nil {
+		return settled(b, ctx)
+	}
+	return nil
 }
 
 func (b *bench) startNodes(ctx context.Context) error {
