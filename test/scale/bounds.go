@@ -33,8 +33,8 @@ type FeatureBounds struct {
 // Counted is how many requests of an operator a load may cost. While idle, each number is for a minute. Kinds of requests are
 // such as "create pods". A kind in none of the lists may not occur.
 type Counted struct {
-	// Writes is the most writes of a kind: for each object of the resource that the load is about, or, of another resource, in
-	// the whole load.
+	// Writes is the most writes of a kind: of pods and of the resource that the load is about, for each object of the load, and of
+	// another resource in the whole load.
 	Writes map[string]float64 `json:"writes"`
 	// Reads is the most reads of a kind in the whole load. Watches have no bound, because clients renew them.
 	Reads map[string]float64 `json:"reads"`
@@ -55,8 +55,8 @@ type Means struct {
 	ToReadyP99 float64 `json:"toReadyP99"`
 	// CPU is the ratio of the controllers' CPU time for each object.
 	CPU float64 `json:"cpu"`
-	// PeakMiB is the peak of resident memory.
-	PeakMiB float64 `json:"peakMiB"`
+	// MemoryMiB is the 95th percentile of resident memory.
+	MemoryMiB float64 `json:"memoryMiB"`
 }
 
 // BoundsOfRecord returns the bounds of bounds.yaml.
@@ -119,7 +119,7 @@ func (c Counted) validate(path *field.Path) field.ErrorList {
 }
 
 func (m Means) validate(path *field.Path) field.ErrorList {
-	all := atLeastZero(path, map[string]float64{"toReady": m.ToReady, "toReadyP99": m.ToReadyP99, "cpu": m.CPU, "peakMiB": m.PeakMiB})
+	all := atLeastZero(path, map[string]float64{"toReady": m.ToReady, "toReadyP99": m.ToReadyP99, "cpu": m.CPU, "memoryMiB": m.MemoryMiB})
 	if m.To == "" && (m.ToReady > 0 || m.ToReadyP99 > 0 || m.CPU > 0) {
 		all = append(all, field.Required(path.Child("to"), "a ratio is to a load of the same run"))
 	}

@@ -1,9 +1,11 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,7 +35,7 @@ func Counts(ctx context.Context, cluster string, o Options) (rows map[string][]R
 	}
 	rows = map[string][]Row{}
 	var all []*bench
-	for _, feature := range Features() {
+	for _, feature := range definitionsFirst() {
 		b := *first
 		b.Feature, b.operator = feature, &operator{}
 		if err := b.connect(); err != nil {
@@ -51,6 +53,14 @@ func Counts(ctx context.Context, cluster string, o Options) (rows map[string][]R
 	return rows, countIdle(ctx, all, rows)
 }
 
+// definitionsFirst returns the features in the order in which Counts starts their operators. Those that play the programs of
+// another feature come before it, while nothing else answers for these programs.
+func definitionsFirst() []string {
+	all := Features()
+	slices.SortStableFunc(all, func(a, b string) int { return -cmp.Compare(features()[a].needs, features()[b].needs) })
+	return all
+}
+
 // countLoads runs the loads of the feature's own kinds.
 func (b *bench) countLoads(ctx context.Context) ([]Row, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the watches
@@ -58,11 +68,11 @@ func (b *bench) countLoads(ctx context.Context) ([]Row, error) {
 	f := features()[b.Feature]
 	if f.parts == nil {
 		w := f.own()
-		return b.run(ctx, w, b.changes(w, controller{b.operator.process, b.operator.name + "/"}))
+		return b.run(ctx, w, b.changes(w, b.ofOperator("")))
 	}
 	var rows []Row
 	for _, p := range f.parts(b) {
-		if p.name == "built-in" || p.name == "cron" {
+		if p.apart || p.uncounted {
 			continue
 		}
 		measured, err := p.run(ctx)
@@ -107,7 +117,7 @@ func requestsDuring(ctx context.Context, all []*bench, long time.Duration) (map[
 	rows := map[string]Row{}
 	for _, b := range all {
 		row := Row{Load: "idle", Controller: b.operator.name, Done: long.Seconds()}
-		if err := b.count(&row, began, controller{b.operator.process, b.operator.name + "/"}); err != nil {
+		if err := b.count(&row, began, b.ofOperator("")); err != nil {
 			return nil, err
 		}
 		rows[b.Feature] = row

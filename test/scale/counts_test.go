@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -41,4 +42,11 @@ func TestRequestsStayWithinTheirBounds(t *testing.T) {
 			t.Logf("%s, %s: writes %v, reads %v, Events %d", feature, r.Load, r.Writes, r.Reads, r.Events)
 		}
 	}
+}
+
+// A manager of the node agent would delete the NodeImages that the load of jobs makes for nodes that do not exist.
+func TestPlayedProgramsStartLater(t *testing.T) {
+	order := definitionsFirst()
+	assert.ElementsMatch(t, Features(), order)
+	assert.Less(t, slices.Index(order, "jobs"), slices.Index(order, "daemon"))
 }

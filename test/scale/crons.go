@@ -32,7 +32,7 @@ type cronKind struct {
 func (b *bench) crons(ctx context.Context) ([]Row, error) {
 	list := &jobs.AdvancedCronJobList{}
 	return b.sameMinute(ctx, cronKind{
-		load: "AdvancedCronJobs of one minute", who: b.jobs("advancedcronjob"), list: list,
+		load: "AdvancedCronJobs of one minute", who: b.ofOperator("advancedcronjob"), list: list,
 		new: func(schedule string, template batchv1.JobTemplateSpec) client.Object {
 			cron := &jobs.AdvancedCronJob{}
 			cron.Spec.Schedule, cron.Spec.TimeZone, cron.Spec.Template.JobTemplate = schedule, new(zone), &template
@@ -94,7 +94,7 @@ func (b *bench) sameMinute(ctx context.Context, kind cronKind) ([]Row, error) {
 		return nil, fmt.Errorf("the jobs were due %s before all crons were there", -left)
 	}
 	time.Sleep(time.Until(due) - settling)
-	row, err := b.cost(Row{Load: kind.load, Pods: b.Pods, Of: "jobs"}, kind.who, func() (time.Time, error) {
+	row, err := b.cost(ctx, Row{Load: kind.load, Pods: b.Pods, Of: "jobs"}, kind.who, func() (time.Time, error) {
 		time.Sleep(time.Until(due))
 		return due, awaitEvery(ctx, slow, "the end of all jobs", func() (bool, error) {
 			err := b.client.List(ctx, kind.list, client.InNamespace(space), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})

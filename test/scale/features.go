@@ -14,11 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	budget "github.com/flotilla-project/flotilla/budget/api/v1beta1"
 	cloneset "github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 
+	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	daemonset "github.com/flotilla-project/flotilla/daemonset/api/v1beta1"
+	spread "github.com/flotilla-project/flotilla/spread/api/v1beta1"
 	statefulset "github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
 )
 
@@ -29,6 +32,8 @@ type feature struct {
 	perNode      bool // every node runs one pod
 	// parts are what is measured of a feature whose kinds are no workloads, in place of loads on own and builtIn.
 	parts func(*bench) []part
+	// settled waits until the operator has made what it makes for nodes, after which it has nothing to do.
+	settled func(*bench, context.Context) error
 	// needs names the feature whose definitions it needs, but not its programs.
 	needs string
 }
@@ -37,14 +42,19 @@ type feature struct {
 type part struct {
 	name string
 	run  func(context.Context) ([]Row, error)
+	// apart is true for what the gate leaves out, and uncounted for what Counts leaves out, too.
+	apart, uncounted bool
 }
 
 func features() map[string]feature {
 	return map[string]feature{
+		"budget":      {addToScheme: budget.AddToScheme, parts: (*bench).budgetParts},
 		"cloneset":    {addToScheme: cloneset.AddToScheme, own: cloneSet, builtIn: replicaSet},
 		"statefulset": {addToScheme: statefulset.AddToScheme, own: statefulSet, builtIn: builtInStatefulSet},
+		"daemon":      {addToScheme: daemon.AddToScheme, parts: (*bench).daemonParts, settled: (*bench).firstNodeImages},
 		"daemonset":   {addToScheme: daemonset.AddToScheme, own: daemonSet, builtIn: builtInDaemonSet, perNode: true},
 		"jobs":        {addToScheme: addJobs, parts: (*bench).jobParts, perNode: true, needs: "daemon"},
+		"spread":      {addToScheme: spread.AddToScheme, parts: (*bench).spreadParts},
 	}
 }
 
@@ -65,6 +75,14 @@ type workload struct {
 	countsReady string
 }
 
+// parts returns what is measured of the feature.
+func (b *bench) parts() []part {
+	if parts := features()[b.Feature].parts; parts != nil {
+		return parts(b)
+	}
+	return []part{{name: "built-in", run: b.beside, uncounted: true}, {name: b.Feature, run: b.own}}
+}
+
 // beside measures the built-in kind.
 func (b *bench) beside(ctx context.Context) ([]Row, error) {
 	w := features()[b.Feature].builtIn()
@@ -73,7 +91,7 @@ func (b *bench) beside(ctx context.Context) ([]Row, error) {
 
 // own measures the feature's kind.
 func (b *bench) own(ctx context.Context) ([]Row, error) {
-	return b.loads(ctx, features()[b.Feature].own(), controller{b.operator.process, b.operator.name + "/"})
+	return b.loads(ctx, features()[b.Feature].own(), b.ofOperator(""))
 }
 
 // loads measures the changes of a workload, and an edit in the middle of one.

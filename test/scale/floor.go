@@ -77,7 +77,7 @@ func unscheduled(name string, labels map[string]string) *corev1.Pod {
 // bare measures do, called once for each name.
 func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Context, name string) error) (Row, error) {
 	b.tell("%s", what)
-	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
+	meter, err := startMeter(ctx, []process{b.controllerManager, b.apiServer, b.scheduler, b.database})
 	if err != nil {
 		return Row{}, err
 	}

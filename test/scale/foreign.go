@@ -38,7 +38,7 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	if err := b.audit.Skip(); err != nil {
 		return nil, err
 	}
-	meter, err := startMeter(b.processes())
+	meter, err := startMeter(ctx, b.processes())
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	if row.Costs, err = meter.cost(); err != nil {
 		return nil, err
 	}
-	if err := b.count(&row, began, controller{b.operator.process, b.operator.name + "/"}); err != nil {
+	if err := b.count(&row, began, b.ofOperator("")); err != nil {
 		return nil, err
 	}
 	return []Row{row}, nil

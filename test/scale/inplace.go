@@ -33,7 +33,7 @@ func (b *bench) bareInPlace(ctx context.Context, space string, pods *observed) (
 			return row, fmt.Errorf("encode the patch: %w", err)
 		}
 	}
-	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
+	meter, err := startMeter(ctx, []process{b.controllerManager, b.apiServer, b.scheduler, b.database})
 	if err != nil {
 		return row, err
 	}

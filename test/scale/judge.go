@@ -141,13 +141,13 @@ func kinds(counted map[string]int, most map[string]float64) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// verdict compares n requests about a resource with their limit: a minute while idle, for each object if the resource is that of
-// the load, else in the whole load.
+// verdict compares n requests about a resource with their limit: a minute while idle, for each object if the resource is pods or
+// that of the load, else in the whole load.
 func (r Row) verdict(bound, resource string, n int, limit float64) Verdict {
 	switch {
 	case r.Pods == 0:
 		return Verdict{Bound: bound + " a minute", Measured: float64(n) * 60 / r.Done, Limit: limit}
-	case strings.Contains(" "+resource, " "+r.resource()):
+	case strings.Contains(" "+resource, " "+r.resource()), strings.Contains(resource, " pods"):
 		return Verdict{Bound: bound + " a " + strings.TrimSuffix(r.resource(), "s"), Measured: r.each(n), Limit: limit}
 	}
 	return Verdict{Bound: bound, Measured: float64(n), Limit: limit}

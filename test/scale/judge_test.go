@@ -62,7 +62,13 @@ func TestCountsAreJudged(t *testing.T) {
 			}
 		})
 	}
-	_, err := bounds.JudgeCounts("cloneset", "abc", []Row{{Load: "down", Controller: operator, Done: 1}})
+	requests := Bounds{"daemon": {Exact: map[string]Counted{"up": {Writes: map[string]float64{"patch pods/status": 2}}}}}
+	verdicts, err := requests.JudgeCounts("daemon", "abc", []Row{{
+		Load: "up", Of: "requests", Pods: 10, Controller: "daemon-manager", Writes: map[string]int{"patch pods/status": 21},
+	}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"up: patch pods/status a request"}, brokenBounds(verdicts), "pods count for each object of another resource")
+	_, err = bounds.JudgeCounts("cloneset", "abc", []Row{{Load: "down", Controller: operator, Done: 1}})
 	assert.ErrorContains(t, err, "cloneset.exact[down]: Required value")
 }
 
@@ -72,13 +78,13 @@ func with(r Row, change func(*Row)) Row {
 }
 
 func TestMeansAreJudged(t *testing.T) {
-	row := func(load, controller string, ready, cpu float64, peak int) Row {
+	row := func(load, controller string, ready, cpu float64, memory int) Row {
 		return Row{
 			Load: load, Pods: 10, Controller: controller, ToReady: ready, ToReadyP99: 2 * ready,
-			Costs: map[string]Cost{controller: {CPU: cpu, PeakMiB: peak}},
+			Costs: map[string]Cost{controller: {CPU: cpu, MemoryMiB: memory}},
 		}
 	}
-	bounds := Bounds{"cloneset": {Relative: map[string]Means{"up": {To: "built-in up", ToReady: 1, ToReadyP99: 1, CPU: 1.5, PeakMiB: 50}}}}
+	bounds := Bounds{"cloneset": {Relative: map[string]Means{"up": {To: "built-in up", ToReady: 1, ToReadyP99: 1, CPU: 1.5, MemoryMiB: 50}}}}
 	builtIn := []Row{row("built-in up", "kcm", 0.5, 1, 99), row("built-in up", "kcm", 1.5, 3, 99)} // on average 1 and 2
 	for name, tt := range map[string]struct {
 		own  []Row
@@ -89,7 +95,7 @@ func TestMeansAreJudged(t *testing.T) {
 		"one round is much above": {[]Row{row("up", "op", 0.4, 1, 20), row("up", "op", 2, 5, 90)}, nil},
 		"slow":                    {[]Row{row("up", "op", 1.25, 3, 50)}, []string{"up: creation to Ready, median, ratio", "up: creation to Ready, p99, ratio"}},
 		"busy":                    {[]Row{row("up", "op", 1, 3.7, 50)}, []string{"up: CPU for each object, ratio"}},
-		"large":                   {[]Row{row("up", "op", 1, 3, 61)}, []string{"up: peak memory, MiB"}},
+		"large":                   {[]Row{row("up", "op", 1, 3, 61)}, []string{"up: memory, 95th percentile, MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			verdicts, err := bounds.Judge(Record{Commit: "abc", Pods: DefaultPods, Features: map[string][]Row{"cloneset": append(tt.own, builtIn...)}})
@@ -105,9 +111,9 @@ func TestMeansAreJudged(t *testing.T) {
 }
 
 func TestMeansAreOfTheSameNumberOfPods(t *testing.T) {
-	bounds := Bounds{"cloneset": {Relative: map[string]Means{"up": {PeakMiB: 50}}}}
-	row := Row{Load: "up", Controller: "op", Costs: map[string]Cost{"op": {PeakMiB: 99}}}
-	for pods, want := range map[int][]string{DefaultPods: {"up: peak memory, MiB"}, 100: nil} {
+	bounds := Bounds{"cloneset": {Relative: map[string]Means{"up": {MemoryMiB: 50}}}}
+	row := Row{Load: "up", Controller: "op", Costs: map[string]Cost{"op": {MemoryMiB: 99}}}
+	for pods, want := range map[int][]string{DefaultPods: {"up: memory, 95th percentile, MiB"}, 100: nil} {
 		verdicts, err := bounds.Judge(Record{Pods: pods, Features: map[string][]Row{"cloneset": {row}}})
 		require.NoError(t, err)
 		assert.Equal(t, want, brokenBounds(verdicts))

@@ -90,6 +90,11 @@ func (b *bench) run(ctx context.Context, w workload, loads []load) ([]Row, error
 	if err != nil {
 		return nil, err
 	}
+	return b.put(ctx, loads, pods)
+}
+
+// put puts loads on a workload with these pods, one after the other.
+func (b *bench) put(ctx context.Context, loads []load, pods *observed) ([]Row, error) {
 	var rows []Row
 	for _, l := range loads {
 		b.tell("%s", l.name)
@@ -100,6 +105,20 @@ func (b *bench) run(ctx context.Context, w workload, loads []load) ([]Row, error
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// resize scales a workload without measuring that.
+func (b *bench) resize(ctx context.Context, w workload, pods *observed, replicas int) error {
+	before := w.DeepCopyObject().(client.Object)
+	w.scale(int32(replicas)) //nolint:gosec // a number of pods
+	if err := b.client.Patch(ctx, w.Object, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("scale the workload: %w", err)
+	}
+	all := load{pods: replicas, done: isReady}
+	if err := until(ctx, "the pods", func() (bool, error) { return all.complete(pods), nil }); err != nil {
+		return err
+	}
+	return b.reported(ctx, w.Object, w.ready)
 }
 
 // watch observes the pods of a namespace until ctx ends.
@@ -120,7 +139,7 @@ func (b *bench) measure(ctx context.Context, l load, pods *observed) (Row, error
 	if err := b.audit.Skip(); err != nil {
 		return row, err
 	}
-	meter, err := startMeter(b.processes())
+	meter, err := startMeter(ctx, b.processes())
 	if err != nil {
 		return row, err
 	}

@@ -46,15 +46,15 @@ func figures() []figure {
 		{"creation to Ready, median, ratio", true, func(r Row) float64 { return r.ToReady }, func(m Means) float64 { return m.ToReady }},
 		{"creation to Ready, p99, ratio", true, func(r Row) float64 { return r.ToReadyP99 }, func(m Means) float64 { return m.ToReadyP99 }},
 		{"CPU for each object, ratio", true, Row.cpu, func(m Means) float64 { return m.CPU }},
-		{"peak memory, MiB", false, Row.peak, func(m Means) float64 { return m.PeakMiB }},
+		{"memory, 95th percentile, MiB", false, Row.memory, func(m Means) float64 { return m.MemoryMiB }},
 	}
 }
 
 // cpu returns the CPU time of the controller for each object, in seconds.
 func (r Row) cpu() float64 { return r.Costs[r.Controller].CPU / float64(max(r.Pods, 1)) }
 
-// peak returns the peak of the controller's memory, in MiB.
-func (r Row) peak() float64 { return float64(r.Costs[r.Controller].PeakMiB) }
+// memory returns the 95th percentile of the controller's memory, in MiB.
+func (r Row) memory() float64 { return float64(r.Costs[r.Controller].MemoryMiB) }
 
 // rounds returns the rows of a load.
 func rounds(rows []Row, load string) []Row {

@@ -113,19 +113,16 @@ func (o *observed) until(ctx context.Context, key string, done func(*corev1.Pod)
 	})
 }
 
-// toReady returns how long pods took from their creation until they were ready: the median and the 99th percentile.
-func (o *observed) toReady() (median, p99 time.Duration) {
+// toReady returns how long pods took from their creation until they were ready: the median, the 90th and the 99th percentile.
+func (o *observed) toReady() (median, p90, p99 time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := make([]time.Duration, 0, len(o.ready))
 	for _, took := range o.ready {
 		all = append(all, took)
 	}
-	if len(all) == 0 {
-		return 0, 0
-	}
 	slices.Sort(all)
-	return all[len(all)/2], all[len(all)*99/100]
+	return percentile(all, 50), percentile(all, 90), percentile(all, 99)
 }
 
 // used returns the share of a budget that was in use on average, and how many pods were missing at most.

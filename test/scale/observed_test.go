@@ -30,8 +30,9 @@ func TestPodsAreObserved(t *testing.T) {
 		now = now.Add(time.Second)
 		see.OnUpdate(nil, pod(i, corev1.ConditionTrue))
 	}
-	median, p99 := o.toReady()
+	median, p90, p99 := o.toReady()
 	assert.Equal(t, 51*time.Second, median)
+	assert.Equal(t, 91*time.Second, p90)
 	assert.Equal(t, 100*time.Second, p99)
 
 	o.begin(100)

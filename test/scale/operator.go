@@ -36,6 +36,11 @@ func newOperator(ctx context.Context, c *cluster.Cluster, api client.Client, fol
 	return &operator{process: process{name: o.operator()}, Manager: m}, err
 }
 
+// ofOperator returns the operator as the controller of a name, or as all of its controllers and webhooks if the name is empty.
+func (b *bench) ofOperator(name string) controller {
+	return controller{b.operator.process, b.operator.name + "/" + name}
+}
+
 // start starts the process and returns when it is ready.
 func (o *operator) start(ctx context.Context) error {
 	if err := o.Start(ctx); err != nil {

@@ -67,59 +67,19 @@ func (p process) cpu() (float64, error) {
 	return float64(total) / ticksPerSecond, nil
 }
 
-// peak returns the maximum of resident memory since forgetPeak, in MiB.
-func (p process) peak() (int, error) {
-	status, err := p.read("status")
+// memory returns the resident memory, in MiB.
+func (p process) memory() (int, error) {
+	statm, err := p.read("statm")
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.Atoi(strings.Fields(value)[0])
-			return kib >> 10, err
-		}
+	fields := strings.Fields(statm)
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("read the memory of process %s: %q", p.name, statm)
 	}
-	return 0, fmt.Errorf("process %s tells no peak of its memory", p.name)
-}
-
-func (p process) forgetPeak() error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.pid), []byte("5"), 0)
-}
-
-// meter measures the cost of processes since its start.
-type meter struct {
-	processes []process
-	before    []float64
-}
-
-func startMeter(processes []process) (*meter, error) {
-	m := &meter{processes: processes}
-	for _, p := range processes {
-		cpu, err := p.cpu()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.forgetPeak(); err != nil {
-			return nil, fmt.Errorf("reset the peak of process %s: %w", p.name, err)
-		}
-		m.before = append(m.before, cpu)
+	pages, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0, fmt.Errorf("read the memory of process %s: %w", p.name, err)
 	}
-	return m, nil
-}
-
-// cost returns the cost of each process, by name.
-func (m *meter) cost() (map[string]Cost, error) {
-	costs := map[string]Cost{}
-	for i, p := range m.processes {
-		cpu, err := p.cpu()
-		if err != nil {
-			return nil, err
-		}
-		peak, err := p.peak()
-		if err != nil {
-			return nil, err
-		}
-		costs[p.name] = Cost{CPU: cpu - m.before[i], PeakMiB: peak}
-	}
-	return costs, nil
+	return pages * os.Getpagesize() >> 20, nil
 }

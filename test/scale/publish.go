@@ -67,9 +67,10 @@ func (r Record) loads() []Row {
 func (r Record) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Commit `%s` on Kubernetes %s, %s.\n\n", short(r.Commit), r.Machine.Kubernetes, r.Date.Format("2 January 2006"))
-	b.WriteString("| load | objects | writes for each | other writes | reads | Events | 409 |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| load | objects | writes for each | other writes | reads | Events | 409 | pod start: p50, p90, p99 |\n|---|---|---|---|---|---|---|---|\n")
 	for _, row := range r.loads() {
-		fmt.Fprintf(&b, "| %s | %d | %.3g | %d | %s | %d | %d |\n", row.Load, row.Pods, row.perPod(), row.otherWrites(), row.reads(), row.Events, row.Conflicts)
+		fmt.Fprintf(&b, "| %s | %d | %.3g | %d | %s | %d | %d | %s |\n", row.Load, row.Pods, row.perPod(), row.otherWrites(), row.reads(),
+			row.Events, row.Conflicts, row.podStart())
 	}
 	return b.String()
 }
@@ -98,6 +99,14 @@ func (r Row) reads() string {
 	return strconv.Itoa(n)
 }
 
+// podStart returns the percentiles of the pod startup latency, empty if the load created no pods.
+func (r Row) podStart() string {
+	if r.ToReadyP90 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f, %.2f, %.2f s", r.ToReady, r.ToReadyP90, r.ToReadyP99)
+}
+
 // isBuiltIn reports whether the load was on a built-in kind.
 func (r Row) isBuiltIn() bool { return r.Controller == "kube-controller-manager" }
 
@@ -120,8 +129,8 @@ func (r Record) plot() ([]byte, error) {
 	}
 	text, err := yaml.Marshal(map[string]any{
 		"title":       "Writes for each object",
-		"description": "The writes of a controller for each pod, Job or NodeImage of a load. " + strings.Join(words, "; ") + ".",
-		"bars":        map[string]any{"unit": "writes for each pod, Job or NodeImage (grey: built-in kinds)", "bars": all},
+		"description": "The writes of a controller for each object of a load. " + strings.Join(words, "; ") + ".",
+		"bars":        map[string]any{"unit": "writes for each object (grey: built-in kinds)", "bars": all},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the picture: %w", err)

@@ -60,11 +60,13 @@ func TestTheTableHasTheLastRound(t *testing.T) {
 			Writes: map[string]int{"create pods": creates, "patch sets/status": 4}, Reads: map[string]int{"list pods": 2, "watch pods": 9},
 		}
 	}
+	started := row("up", "cloneset-manager", 2, 15)
+	started.ToReady, started.ToReadyP90, started.ToReadyP99 = 0.5, 0.9, 1
 	run := Record{Commit: "0123456789abcdef", Pods: 10, Rounds: 2, Features: map[string][]Row{"cloneset": {
 		{Load: "idle", Round: 2, Done: 30}, row("built-in up", "kube-controller-manager", 2, 10), row("up", "cloneset-manager", 1, 99),
-		row("up", "cloneset-manager", 2, 15),
+		started,
 	}}}
-	assert.Contains(t, run.table(), "|---|---|---|---|---|---|---|\n| built-in up | 10 | 1 | 4 |  | 3 | 0 |\n| up | 10 | 1.5 | 4 | 2 | 3 | 0 |\n")
+	assert.Contains(t, run.table(), "|---|---|---|---|---|---|---|---|\n| built-in up | 10 | 1 | 4 |  | 3 | 0 |  |\n| up | 10 | 1.5 | 4 | 2 | 3 | 0 | 0.50, 0.90, 1.00 s |\n")
 	text, err := run.plot()
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "- color: grey\n    name: built-in up\n    value: 1\n  - color: blue\n    name: up\n    value: 1.5\n")

@@ -91,7 +91,7 @@ func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
 	if err := b.audit.Skip(); err != nil {
 		return nil, err
 	}
-	meter, err := startMeter([]process{b.controllerManager, b.apiServer, b.scheduler, b.database})
+	meter, err := startMeter(ctx, []process{b.controllerManager, b.apiServer, b.scheduler, b.database})
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func Measure(ctx context.Context, root string, features []string, o Options) (Re
 	}
 	for _, feature := range features {
 		fmt.Fprintf(o.Progress, "measuring %s\n", feature)
-		o.Feature, o.Only = feature, []string{"idle", "built-in", feature, "broadcast", "pull", "cron"}
+		o.Feature, o.gate = feature, true
 		rows, err := Run(ctx, o)
 		run.Features[feature] = rows
 		if err != nil {

@@ -29,9 +29,9 @@ type Row struct {
 	Done float64
 	// Median and P99 are the latencies of bare requests, in milliseconds.
 	Median, P99 float64 `json:",omitempty"`
-	// ToReady and ToReadyP99 are how long pods took from their creation until they were ready, median and 99th percentile,
-	// where some were created.
-	ToReady, ToReadyP99 float64 `json:",omitempty"`
+	// ToReady, ToReadyP90 and ToReadyP99 are how long pods took from their creation until they were ready, median, 90th and
+	// 99th percentile, where some were created: the pod startup latency, with images that need no pull.
+	ToReady, ToReadyP90, ToReadyP99 float64 `json:",omitempty"`
 	// StatusAge is the greatest age of what the workload's status said of its pods until all were done. It is not measured in
 	// rollouts, where the number of ready pods goes up and down and says little about when it was true.
 	StatusAge float64 `json:",omitempty"`
@@ -62,8 +62,8 @@ type Row struct {
 type Cost struct {
 	// CPU is in seconds, user and system.
 	CPU float64
-	// PeakMiB is the maximum of resident memory.
-	PeakMiB int
+	// MemoryMiB is the 95th percentile of resident memory, of one sample each 200 ms.
+	MemoryMiB int
 }
 
 // Rate returns pods a second.
@@ -71,8 +71,8 @@ func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 
 // observe adds what was seen of the pods.
 func (r *Row) observe(pods *observed, budget int) {
-	median, p99 := pods.toReady()
-	r.ToReady, r.ToReadyP99 = median.Seconds(), p99.Seconds()
+	median, p90, p99 := pods.toReady()
+	r.ToReady, r.ToReadyP90, r.ToReadyP99 = median.Seconds(), p90.Seconds(), p99.Seconds()
 	if budget == 0 {
 		r.StatusAge = pods.oldestStatus().Seconds()
 	} else {
@@ -114,11 +114,11 @@ func (r Row) perPod() float64 {
 // Print writes the rows as a table, and below it the writes of each client and the cost of each process.
 func Print(out io.Writer, rows []Row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "load\tpods\tfirst write s\tlast create s\tlast write s\tdone s\tpods/s\twrites/pod\tevents/pod\t409\tCPU s\tpeak MiB\t")
+	fmt.Fprintln(table, "load\tpods\tfirst write s\tlast create s\tlast write s\tdone s\tpods/s\twrites/pod\tevents/pod\t409\tCPU s\tmemory MiB\t")
 	for _, r := range rows {
 		own := r.Costs[r.Controller]
 		fmt.Fprintf(table, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%d\t%.2f\t%d\t\n", r.Load, r.Pods, r.FirstWrite,
-			r.LastCreate, r.LastWrite, r.Done, r.Rate(), r.perPod(), r.each(r.Events), r.Conflicts, own.CPU, own.PeakMiB)
+			r.LastCreate, r.LastWrite, r.Done, r.Rate(), r.perPod(), r.each(r.Events), r.Conflicts, own.CPU, own.MemoryMiB)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -135,7 +135,7 @@ func Print(out io.Writer, rows []Row) error {
 			fmt.Fprintf(out, "  ms a request: median %.1f, 99th percentile %.1f\n", r.Median, r.P99)
 		}
 		if r.ToReadyP99 > 0 {
-			fmt.Fprintf(out, "  s from creation to Ready: median %.2f, 99th percentile %.2f\n", r.ToReady, r.ToReadyP99)
+			fmt.Fprintf(out, "  s from creation to Ready: median %.2f, 90th percentile %.2f, 99th percentile %.2f\n", r.ToReady, r.ToReadyP90, r.ToReadyP99)
 		}
 		if r.StatusAge > 0 {
 			fmt.Fprintf(out, "  s that the status was old at most: %.2f\n", r.StatusAge)

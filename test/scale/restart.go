@@ -86,7 +86,7 @@ func (b *bench) restart(ctx context.Context) ([]Row, error) {
 	if err := b.operator.start(ctx); err != nil {
 		return nil, err
 	}
-	meter, err := startMeter([]process{b.operator.process, b.apiServer, b.database})
+	meter, err := startMeter(ctx, []process{b.operator.process, b.apiServer, b.database})
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,8 @@ type Options struct {
 	StartDelay time.Duration
 	// Rounds is the number of times that everything is measured.
 	Rounds int
-	// Only restricts a round to some of "idle", "floor", "ready", "dead", "built-in" and the Feature, or, of jobs,
-	// "broadcast", "pull" and "cron"; empty means all.
+	// Only restricts a round to some of "idle", "floor", "ready", "dead", "built-in", the Feature and "many" (of budget and
+	// spread), or, of jobs, "broadcast", "pull" and "cron"; empty means all.
 	Only []string
 	// PprofAddress is the address at which the operator serves profiles; empty disables them.
 	PprofAddress string
@@ -65,6 +65,7 @@ type Options struct {
 	Progress io.Writer
 
 	cluster string // its name; default: clusterName
+	gate    bool   // leave out what has no bounds
 	images  int    // NodeImages; default: leastImages, or as many as Pods where these are more
 }
 
@@ -120,7 +121,7 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	return rows, nil
 }
 
-// start starts the simulated nodes, and the operator from its overlay.
+// start starts the simulated nodes, and the operator from its overlay, and waits until it has settled.
 func (b *bench) start(ctx context.Context) error {
 	if err := b.startNodes(ctx); err != nil {
 		return err
@@ -128,7 +129,13 @@ func (b *bench) start(ctx context.Context) error {
 	if err := b.findProcesses(); err != nil {
 		return err
 	}
-	return b.startOperator(ctx)
+	if err := b.startOperator(ctx); err != nil {
+		return err
+	}
+	if settled := features()[b.Feature].settled; settled != nil {
+		return settled(b, ctx)
+	}
+	return nil
 }
 
 func (b *bench) startNodes(ctx context.Context) error {
@@ -138,7 +145,8 @@ func (b *bench) startNodes(ctx context.Context) error {
 	simulating, stop := context.WithCancel(ctx)
 	b.stopNodes = stop
 	if _, err := simnodes.Start(simulating, simulation, simnodes.Options{
-		Nodes: b.Nodes, StartDelay: b.StartDelay, LeasePeriod: leasePeriod, Images: map[string]simnodes.Image{imageEnds: {Exits: true}},
+		Nodes: b.Nodes, StartDelay: b.StartDelay, LeasePeriod: leasePeriod, Labels: zoneOf,
+		Images: map[string]simnodes.Image{imageEnds: {Exits: true}},
 	}); err != nil {
 		return fmt.Errorf("simulate nodes: %w", err)
 	}
@@ -208,12 +216,12 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the watches
 	defer cancel()
 	var rows []Row
-	own := []part{{"built-in", b.beside}, {b.Feature, b.own}}
-	if parts := features()[b.Feature].parts; parts != nil {
-		own = parts(b)
+	before := []part{
+		{name: "idle", run: b.idle}, {name: "floor", run: b.floor, apart: true}, {name: "ready", run: b.toReady, apart: true},
+		{name: "dead", run: b.dead, apart: true},
 	}
-	for _, part := range append([]part{{"idle", b.idle}, {"floor", b.floor}, {"ready", b.toReady}, {"dead", b.dead}}, own...) {
-		if len(b.Only) > 0 && !slices.Contains(b.Only, part.name) {
+	for _, part := range append(before, b.parts()...) {
+		if b.gate && part.apart || len(b.Only) > 0 && !slices.Contains(b.Only, part.name) {
 			continue
 		}
 		measured, err := part.run(ctx)

@@ -53,7 +53,7 @@ func TestTheOwnProcessIsMeasured(t *testing.T) {
 	}
 	own, err := find(filepath.Base(os.Args[0]), "-test.")
 	require.NoError(t, err)
-	m, err := startMeter([]process{own})
+	m, err := startMeter(t.Context(), []process{own})
 	require.NoError(t, err)
 	var costs map[string]Cost
 	await.Until(t, func(check *assert.CollectT) { // the system counts in hundredths of a second
@@ -63,7 +63,7 @@ func TestTheOwnProcessIsMeasured(t *testing.T) {
 		require.NoError(check, err)
 		assert.Positive(check, costs[own.name].CPU)
 	})
-	assert.Positive(t, costs[own.name].PeakMiB)
+	assert.Positive(t, costs[own.name].MemoryMiB)
 	_, err = find("no-such-command", "")
 	assert.ErrorContains(t, err, "no process")
 }

@@ -36,7 +36,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	flags.IntVar(&o.Sets, "restart", 0, "measure this in place of loads: a restart among so many sets of --pods pods each")
 	flags.DurationVar(&o.StartDelay, "start-delay", 0, "how long containers take to start")
 	flags.IntVar(&o.Rounds, "rounds", 1, "how often to measure")
-	flags.StringSliceVar(&o.Only, "only", nil, "measure these alone: idle, floor, ready, dead, built-in, the feature; of jobs broadcast, pull, cron")
+	flags.StringSliceVar(&o.Only, "only", nil, "measure these alone: idle, floor, ready, dead, built-in, the feature; of jobs broadcast, pull, cron; of budget and spread many")
 	flags.StringVar(&o.PprofAddress, "pprof-addr", "", "where the operator serves profiles; default: nowhere")
 	flags.StringVar(&o.OperatorLog, "operator-log", "", "file for the operator's log; default: discarded")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
