@@ -147,11 +147,11 @@ func slowWebhooks(ctx context.Context, s *Stage) error {
 		if err := s.signalManagers(ctx, syscall.SIGSTOP); err != nil {
 			return err
 		}
-		time.Sleep(2 * time.Second)
+		linger(ctx, 2*time.Second)
 		if err := s.signalManagers(ctx, syscall.SIGCONT); err != nil {
 			return err
 		}
-		time.Sleep(time.Second)
+		linger(ctx, time.Second)
 	}
 	return nil
 }

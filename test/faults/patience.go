@@ -27,10 +27,19 @@ func until(ctx context.Context, check func(context.Context) error) error {
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		linger(ctx, pause)
+		if ctx.Err() != nil {
 			return errors.Join(fmt.Errorf("after %s", patience), err)
-		case <-time.After(pause):
 		}
+	}
+}
+
+// linger waits for that time, or until the context ends.
+func linger(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }

@@ -84,7 +84,7 @@ func killing(processes ...string) func(context.Context, *Stage) error {
 	return func(ctx context.Context, s *Stage) error {
 		for i, process := range processes {
 			if i > 0 {
-				time.Sleep(rest)
+				linger(ctx, rest)
 			}
 			err := until(ctx, func(ctx context.Context) error { return s.Cluster.Kill(ctx, process) })
 			if err != nil {
@@ -107,7 +107,7 @@ func killOperators(ctx context.Context, s *Stage) error {
 			return err
 		}
 		s.say("killed %s", pods[i].Name)
-		time.Sleep(rest / 2)
+		linger(ctx, rest/2)
 	}
 	return nil
 }

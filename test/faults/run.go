@@ -7,13 +7,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/bundle"
@@ -27,17 +28,16 @@ type Verdict struct {
 	Breaks string `json:"breaks"`
 	// Excused are the nodes with pods that count as available while their node is broken.
 	Excused []string `json:"excused,omitempty"`
-	// Held is the time from the begin of the fault to its end, Completed from its end until all rollouts were complete, both
-	// in seconds.
-	Held      float64 `json:"held"`
-	Completed float64 `json:"completed"`
+	// Began is the begin of the fault, Held the time from there to its end, and Completed the time from its end until all
+	// rollouts were complete, both in seconds.
+	Began     time.Time `json:"began"`
+	Held      float64   `json:"held"`
+	Completed float64   `json:"completed"`
 	// States is the number of states that the watcher saw, and Relists how often it had to list the objects again.
 	States  int `json:"states"`
 	Relists int `json:"relists"`
 	// Evictions are those that a client asked for meanwhile.
 	Evictions Evictions `json:"evictions"`
-	// Began is the begin of the fault.
-	Began time.Time `json:"began"`
 	// Violations are the rules that were broken.
 	Violations []Violation `json:"violations,omitempty"`
 	// Lost is the work that was not complete within the limit.
@@ -50,6 +50,9 @@ type Evictions struct {
 	Refused int `json:"refused"`
 	Failed  int `json:"failed"`
 }
+
+// ended returns the end of the fault.
+func (v Verdict) ended() time.Time { return v.Began.Add(time.Duration(v.Held * float64(time.Second))) }
 
 // Resilient reports whether no rule was broken and all rollouts were complete.
 func (v Verdict) Resilient() bool { return len(v.Violations) == 0 && v.Lost == "" }
@@ -67,81 +70,80 @@ func rules(excuse Excuse) []Rule {
 
 // Run judges one fault. Objects and logs of a fault that was not survived are kept in a folder below evidence.
 func (s *Stage) Run(ctx context.Context, f Fault, evidence string) (Verdict, error) {
-	v := Verdict{Fault: f.Name, Breaks: f.Breaks, Excused: f.Nodes}
 	s.say("%s: creating workloads", f.Name)
 	namespace, objects, err := s.given(ctx, f.Name)
 	if err := errors.Join(err, s.awaitRemoved(ctx)); err != nil {
-		return v, err
+		return Verdict{}, err
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	w, err := Watch(watching, s.Client, namespace)
 	if err != nil {
-		return v, err
+		return Verdict{}, err
 	}
-	evicting, stopEvictions := context.WithCancel(ctx)
-	defer stopEvictions()
-	var clients sync.WaitGroup
-	clients.Go(func() { v.Evictions = s.evict(evicting, namespace) })
-	if objects, err = s.begin(ctx, namespace, objects); err != nil {
-		return v, err
-	}
-	err = until(ctx, func(context.Context) error {
-		for _, p := range w.Now().of("inplace") {
-			if p.Image == newImage {
-				return nil
-			}
-		}
-		return errors.New("no pod is being updated")
-	})
+	v, err := s.play(ctx, f, w, namespace, objects)
 	if err != nil {
 		return v, err
 	}
-	v.Began = time.Now()
-	ended, err := s.inject(ctx, f)
-	if err != nil {
-		return v, err
-	}
-	v.Held = ended.Sub(v.Began).Seconds()
-	s.say("%s: waiting for the rollouts", f.Name)
-	select {
-	case <-ctx.Done():
-	case <-time.After(rest):
-	}
-	stopEvictions()
-	clients.Wait()
-	recreated := map[string]bool{f.Recreates: true}
-	if err := until(ctx, func(ctx context.Context) error { return s.complete(ctx, namespace, objects, ended, recreated) }); err != nil {
-		v.Lost = err.Error()
-	}
-	v.Completed = time.Since(ended).Seconds()
 	stop()
 	history, relists := w.End()
 	v.States, v.Relists = len(history), relists
-	v.Violations = Judge(history, rules(Excuse{Nodes: f.Nodes, From: v.Began, To: ended}))
+	v.Violations = Judge(history, rules(Excuse{Nodes: f.Nodes, From: v.Began, To: v.ended()}))
 	if !v.Resilient() {
 		return v, s.keep(ctx, namespace, filepath.Join(evidence, namespace))
 	}
 	return v, s.remove(ctx, namespace)
 }
 
-// inject injects the fault, and returns when it ended.
-func (s *Stage) inject(ctx context.Context, f Fault) (time.Time, error) {
+// play injects the fault in the middle of the rollouts, and returns when they are complete or patience is over.
+func (s *Stage) play(ctx context.Context, f Fault, w *Watcher, namespace string, objects []*unstructured.Unstructured) (Verdict, error) {
+	v := Verdict{Fault: f.Name, Breaks: f.Breaks, Excused: f.Nodes}
+	evicting, stop := context.WithCancel(ctx)
+	defer stop()
+	evictions := make(chan Evictions, 1)
+	go func() { evictions <- s.evict(evicting, namespace) }()
+	objects, err := s.begin(ctx, namespace, objects)
+	if err != nil {
+		return v, err
+	}
+	err = until(ctx, func(context.Context) error {
+		if slices.ContainsFunc(w.Now().of("inplace"), func(p Pod) bool { return p.Image == newImage }) {
+			return nil
+		}
+		return errors.New("no pod is being updated")
+	})
+	if err != nil {
+		return v, err
+	}
 	s.say("%s: injecting the fault", f.Name)
+	v.Began = time.Now()
+	if err := s.inject(ctx, f); err != nil {
+		return v, fmt.Errorf("inject fault %s: %w", f.Name, err)
+	}
+	v.Held = time.Since(v.Began).Seconds()
+	s.say("%s: waiting for the rollouts", f.Name)
+	linger(ctx, rest)
+	stop()
+	v.Evictions = <-evictions
+	recreated := map[string]bool{f.Recreates: true}
+	err = until(ctx, func(ctx context.Context) error { return s.complete(ctx, namespace, objects, v.ended(), recreated) })
+	if err != nil {
+		v.Lost = err.Error()
+	}
+	v.Completed = time.Since(v.ended()).Seconds()
+	return v, ctx.Err()
+}
+
+// inject injects the fault and ends it.
+func (s *Stage) inject(ctx context.Context, f Fault) error {
 	err := f.Inject(ctx, s)
 	if err == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(f.Hold):
-		}
+		linger(ctx, f.Hold)
 	}
 	if f.End != nil {
 		err = errors.Join(err, f.End(context.WithoutCancel(ctx), s))
 	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("inject fault %s: %w", f.Name, err)
-	}
-	return time.Now(), nil
+	return err
 }
 
 // evict asks for the eviction of a pod of the guarded Deployment every second, until the context ends.
@@ -162,11 +164,7 @@ func (s *Stage) evict(ctx context.Context, namespace string) (e Evictions) {
 		default:
 			e.Failed++
 		}
-		select {
-		case <-ctx.Done():
-			return e
-		case <-time.After(time.Second):
-		}
+		linger(ctx, time.Second)
 	}
 }
 

@@ -111,10 +111,7 @@ func (w *Watcher) follow(ctx context.Context, c client.WithWatch, namespace stri
 		if version != "" {
 			version = w.consume(ctx, c, namespace, k, version)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		linger(ctx, pause)
 	}
 }
 
