@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -142,4 +144,21 @@ func TestTheTableHasTheVerdicts(t *testing.T) {
 		"| network | cut | n1 | 0 s | 0 s | 0 | 0 / 0 / 0 | claims stay from 1.0 s to 3.0 s: claim x is deleted; incomplete: a; b |\n")
 	require.EqualError(t, run.Broken(), "1 of 2 faults broke an invariant: network")
 	assert.NoError(t, Record{Verdicts: run.Verdicts[:1]}.Broken())
+}
+
+func TestTheDocsShowThePublishedRecord(t *testing.T) {
+	const root = "../.."
+	folder := t.TempDir()
+	for _, name := range []string{published, page} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), text, 0o600))
+	}
+	require.NoError(t, Publish(folder))
+	want, err := os.ReadFile(filepath.Join(folder, page))
+	require.NoError(t, err)
+	have, err := os.ReadFile(filepath.Join(root, page))
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(have), "%s is not of its record: run make generate", page)
 }

@@ -159,7 +159,7 @@ func slowWebhooks(ctx context.Context, s *Stage) error {
 func fastWebhooks(ctx context.Context, s *Stage) error { return s.signalManagers(ctx, syscall.SIGCONT) }
 
 func (s *Stage) signalManagers(ctx context.Context, signal syscall.Signal) error {
-	pods, err := s.managers(ctx, "")
+	pods, err := s.managers(ctx)
 	if err != nil {
 		return err
 	}

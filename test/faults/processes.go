@@ -98,7 +98,7 @@ func killing(processes ...string) func(context.Context, *Stage) error {
 
 // killOperators kills the process of each manager and agent.
 func killOperators(ctx context.Context, s *Stage) error {
-	pods, err := s.managers(ctx, "")
+	pods, err := s.managers(ctx)
 	if err != nil {
 		return err
 	}

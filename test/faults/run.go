@@ -71,6 +71,9 @@ func rules(excuse Excuse) []Rule {
 // Run judges one fault. Objects and logs of a fault that was not survived are kept in a folder below evidence.
 func (s *Stage) Run(ctx context.Context, f Fault, evidence string) (Verdict, error) {
 	s.say("%s: creating workloads", f.Name)
+	if err := s.renew(ctx); err != nil {
+		return Verdict{}, err
+	}
 	namespace, objects, err := s.given(ctx, f.Name)
 	if err := errors.Join(err, s.awaitRemoved(ctx)); err != nil {
 		return Verdict{}, err
@@ -174,7 +177,7 @@ func (s *Stage) keep(ctx context.Context, namespace, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	pods, err := s.managers(ctx, "")
+	pods, err := s.managers(ctx)
 	problems := []error{err, bundle.Write(ctx, s.Cluster.RESTConfig(), namespace, folder)}
 	target := install.Local(s.Cluster)
 	for i := range pods {

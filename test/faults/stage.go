@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -160,17 +159,46 @@ func (s *Stage) awaitRemoved(ctx context.Context) error {
 	return nil
 }
 
-// managers returns the pods of the operators with that prefix of their names; empty for all.
-func (s *Stage) managers(ctx context.Context, prefix string) ([]corev1.Pod, error) {
+// managers returns the pods of managers and node agents.
+func (s *Stage) managers(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := until(ctx, func(ctx context.Context) error {
 		return s.Client.List(ctx, list, client.InNamespace(install.Namespace))
 	})
 	var pods []corev1.Pod
 	for _, o := range list.Items {
-		if strings.HasPrefix(o.Name, prefix) && o.DeletionTimestamp == nil {
+		if o.DeletionTimestamp == nil {
 			pods = append(pods, o)
 		}
 	}
 	return pods, err
+}
+
+// renew replaces the pods of operators that have restarted, and waits until all are ready. A kubelet waits longer before
+// each restart of a container, and faults must not add up.
+func (s *Stage) renew(ctx context.Context) error {
+	pods, err := s.managers(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		if p := podOf(&pods[i]); p.Restarts == 0 {
+			continue
+		}
+		if err := until(ctx, func(ctx context.Context) error { return client.IgnoreNotFound(s.Client.Delete(ctx, &pods[i])) }); err != nil {
+			return fmt.Errorf("replace pod %s: %w", pods[i].Name, err)
+		}
+	}
+	return until(ctx, func(ctx context.Context) error {
+		now, err := s.managers(ctx)
+		if len(now) != len(pods) {
+			err = errors.Join(err, fmt.Errorf("there are %d pods, and there were %d", len(now), len(pods)))
+		}
+		for i := range now {
+			if p := podOf(&now[i]); !p.Ready || p.Restarts > 0 {
+				err = errors.Join(err, fmt.Errorf("pod %s is not ready", p.Name))
+			}
+		}
+		return err
+	})
 }
