@@ -31,7 +31,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e test-changed deflake soak fuzz reproduce bench generate lint lint-api vulncheck verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak fuzz reproduce faults bench generate lint lint-api vulncheck verify images demo up down
 .PHONY: release release-check release-plan release-prepare release-rehearsal release-tag
 
 help: ## list what there is
@@ -67,6 +67,9 @@ reproduce: ## tests of the worst problems of docs/contributing/troubles.md: each
 soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=regexp and FROM=seed choose
 	@./test/run soak
 
+faults: ## breaks parts of a real cluster during rollouts of all features and judges every state; FAULT=name chooses, CLUSTER=name uses one that runs
+	@$(call run,./test/cmd/faults) $(if $(FAULT),--fault $(FAULT)) $(if $(CLUSTER),--cluster $(CLUSTER))
+
 fuzz: ## every fuzz target of all modules for DURATION=1m, one after the other; TARGET=regexp chooses
 	@./test/run fuzz
 
@@ -75,12 +78,13 @@ bench: ## benchmarks of the plans and of the operator under load; GATE=1 fails i
 
 ##
 
-generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml, the patch for Argo CD from kustomize/argocd, the counts of docs/performance.md from docs/performance/run.json, pictures of docs from docs/pictures/*.yaml
+generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcopy functions, CRDs and docs/api from the API types, manifests from FEATURE/config/feature.yaml, the patch for Argo CD from kustomize/argocd, the counts of docs/performance.md from docs/performance/run.json, the verdicts of docs/reliability.md from docs/reliability/run.json, pictures of docs from docs/pictures/*.yaml
 	@for m in $(MODULES); do echo "generate $$m"; (cd $$m && GOWORK=off go generate ./...) || exit 1; done
 	@$(MANIFESTS) .
 	@$(APIREFERENCE) .
 	@$(call run,./test/cmd/argocd) .
 	@$(call run,./test/cmd/gate) publish
+	@$(call run,./test/cmd/faults) publish
 	@$(call run,./test/cmd/pictures) .
 
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module

@@ -19,7 +19,20 @@ type network struct {
 	links     *netlink.Handle
 }
 
-// openNetwork sets up the network of the control plane. pid is its init.
+// makeNetwork sets up the network of the control plane. pid is its init.
+func makeNetwork(pid int) (*network, error) {
+	n, err := openNetwork(pid)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.addBridge(); err != nil {
+		n.close()
+		return nil, fmt.Errorf("set up the control plane's network: %w", err)
+	}
+	return n, nil
+}
+
+// openNetwork returns the network of the control plane. pid is its init.
 func openNetwork(pid int) (*network, error) {
 	namespace, err := netns.GetFromPid(pid)
 	if err != nil {
@@ -30,12 +43,7 @@ func openNetwork(pid int) (*network, error) {
 		_ = namespace.Close()
 		return nil, fmt.Errorf("talk netlink in the control plane's network namespace: %w", err)
 	}
-	n := &network{namespace: namespace, links: links}
-	if err := n.addBridge(); err != nil {
-		n.close()
-		return nil, fmt.Errorf("set up the control plane's network: %w", err)
-	}
-	return n, nil
+	return &network{namespace: namespace, links: links}, nil
 }
 
 func (n *network) close() {
@@ -123,6 +131,18 @@ func (n *network) addCable(index int, node netns.NsHandle) error {
 		return fmt.Errorf("add devices: %w", err)
 	}
 	return n.links.LinkSetUp(cable)
+}
+
+// plug switches the node's end of the bridge on or off.
+func (n *network) plug(index int, on bool) error {
+	link, err := n.links.LinkByName(nodeName(index))
+	if err != nil {
+		return fmt.Errorf("find the device of node %s: %w", nodeName(index), err)
+	}
+	if on {
+		return n.links.LinkSetUp(link)
+	}
+	return n.links.LinkSetDown(link)
 }
 
 // addAddress sets the address of a device, if there is one, and enables the device.

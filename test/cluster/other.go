@@ -16,7 +16,7 @@ type network struct{}
 
 var errNotLinux = errors.New("real nodes need Linux, this is " + runtime.GOOS)
 
-func openNetwork(int) (*network, error)                               { return nil, errNotLinux }
+func makeNetwork(int) (*network, error)                               { return nil, errNotLinux }
 func (*network) attach(int, int, int) error                           { return errNotLinux }
 func (*network) close()                                               {}
 func (*network) dial(context.Context, string) (net.Conn, error)       { return nil, errNotLinux }
@@ -33,3 +33,15 @@ func startMachine(context.Context, layout, machine, func(int) error) (*runningMa
 
 // DialContext opens a TCP connection from inside the cluster's network. It always fails on this system.
 func (c *Cluster) DialContext(context.Context, string) (net.Conn, error) { return nil, errNotLinux }
+
+// Kill ends a process of a machine. It always fails on this system.
+func (c *Cluster) Kill(context.Context, string) error { return errNotLinux }
+
+// SignalContainer sends a signal to the processes of a container. It always fails on this system.
+func (c *Cluster) SignalContainer(string, syscall.Signal) error { return errNotLinux }
+
+// Unplug takes the node off the network. It always fails on this system.
+func (n Node) Unplug(context.Context) error { return errNotLinux }
+
+// Plug ends Unplug. It always fails on this system.
+func (n Node) Plug(context.Context) error { return errNotLinux }

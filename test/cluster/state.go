@@ -62,6 +62,18 @@ func (s state) node(name string) (machine, error) {
 	return machine{}, fmt.Errorf("cluster %s has no node %q", s.Name, name)
 }
 
+// process finds a process and its machine by the process's name.
+func (s state) process(name string) (machine, Process, error) {
+	for _, m := range s.Machines {
+		for _, p := range m.Processes {
+			if p.Name == name {
+				return m, p, nil
+			}
+		}
+	}
+	return machine{}, Process{}, fmt.Errorf("cluster %s has no process %q", s.Name, name)
+}
+
 func (s state) write() error { return writeJSON(s.layout().stateFile(), s) }
 
 // readState reads a cluster's state. The error is ErrNotRunning if there is none.

@@ -89,3 +89,14 @@ func TestRunningClusterMustBeTheOneAskedFor(t *testing.T) {
 	require.ErrorContains(t, running.matches(Options{Kubernetes: "1.35.0"}), "1.37.2")
 	assert.Error(t, running.matches(Options{Simulated: true}))
 }
+
+func TestProcessesAreFoundByName(t *testing.T) {
+	s := exampleState()
+	s.Machines = []machine{{Name: controlPlaneName, Processes: []Process{{Name: "etcd"}}}, exampleParts().machine(0)}
+	m, p, err := s.process("n0-kubelet")
+	require.NoError(t, err)
+	assert.Equal(t, "n0", m.Name)
+	assert.Equal(t, "kubelet", filepath.Base(p.Path))
+	_, _, err = s.process("n1-kubelet")
+	assert.EqualError(t, err, `cluster example has no process "n1-kubelet"`)
+}

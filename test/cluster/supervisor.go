@@ -75,7 +75,7 @@ func supervise(ctx context.Context, folder string, simulate SimulatedNodes) erro
 func (s *supervisor) runMachines(ctx context.Context) (func(), error) {
 	controlPlane := s.state.Machines[0]
 	err := s.boot(ctx, controlPlane, func(pid int) (err error) {
-		s.net, err = openNetwork(pid)
+		s.net, err = makeNetwork(pid)
 		return err
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-project/flotilla/test/records"
 )
 
 const (
@@ -19,9 +21,6 @@ const (
 	published = "docs/performance/run.json"
 	plot      = "docs/pictures/writes.yaml"
 	page      = "docs/performance.md"
-
-	tableBegins = "<!-- gate publish: run -->\n"
-	tableEnds   = "<!-- end of run -->\n"
 )
 
 // Publish writes the table and the text of the picture of the published record.
@@ -30,22 +29,12 @@ func Publish(root string) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(root, page)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("read the page of the record: %w", err)
-	}
-	before, rest, begins := strings.Cut(string(text), tableBegins)
-	_, after, ends := strings.Cut(rest, tableEnds)
-	if !begins || !ends {
-		return fmt.Errorf("%s: the lines %q and %q are required", page, strings.TrimSpace(tableBegins), strings.TrimSpace(tableEnds))
-	}
 	picture, err := run.plot()
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(file, []byte(before+tableBegins+"\n"+run.table()+"\n"+tableEnds+after), 0o644),
+		records.Publish(root, page, "gate", run.table()),
 		os.WriteFile(filepath.Join(root, plot), picture, 0o644),
 	)
 }
@@ -66,7 +55,7 @@ func (r Record) loads() []Row {
 // table returns the counts as a table in Markdown.
 func (r Record) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit `%s` on Kubernetes %s, %s.\n\n", short(r.Commit), r.Machine.Kubernetes, r.Date.Format("2 January 2006"))
+	fmt.Fprintf(&b, "Commit `%s` on Kubernetes %s, %s.\n\n", records.Short(r.Commit), r.Machine.Kubernetes, r.Date.Format("2 January 2006"))
 	b.WriteString("| load | objects | writes for each | other writes | reads | Events | 409 | pod start: p50, p90, p99 |\n|---|---|---|---|---|---|---|---|\n")
 	for _, row := range r.loads() {
 		fmt.Fprintf(&b, "| %s | %d | %.3g | %d | %s | %d | %d | %s |\n", row.Load, row.Pods, row.perPod(), row.otherWrites(), row.reads(),

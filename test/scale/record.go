@@ -1,20 +1,13 @@
 package scale
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/flotilla-project/flotilla/test/cluster"
+	"github.com/flotilla-project/flotilla/test/records"
 )
 
 // GateRounds is the number of rounds of the means of record.
@@ -27,7 +20,7 @@ type Record struct {
 	// Date is when the run began.
 	Date time.Time `json:"date"`
 	// Machine is where it ran.
-	Machine Machine `json:"machine"`
+	Machine records.Machine `json:"machine"`
 	// Pods, Nodes and Rounds are those of Options.
 	Pods   int `json:"pods"`
 	Nodes  int `json:"nodes"`
@@ -36,25 +29,15 @@ type Record struct {
 	Features map[string][]Row `json:"features"`
 }
 
-// Machine describes the machine, on which times depend.
-type Machine struct {
-	// Platform is such as linux/amd64.
-	Platform string `json:"platform"`
-	// Cores is the number of cores.
-	Cores int `json:"cores"`
-	// Kubernetes is the release of the control plane, such as 1.37.2.
-	Kubernetes string `json:"kubernetes"`
-}
-
 // Measure measures features, one after the other. After an error the record has the rows until then.
 func Measure(ctx context.Context, root string, features []string, o Options) (Record, error) {
-	commit, err := commitOf(ctx, root)
+	commit, err := records.Commit(ctx, root)
 	if err != nil {
 		return Record{}, err
 	}
 	run := Record{
 		Commit: commit, Date: time.Now().UTC().Truncate(time.Second), Pods: o.Pods, Nodes: o.Nodes, Rounds: o.Rounds,
-		Machine:  Machine{runtime.GOOS + "/" + runtime.GOARCH, runtime.NumCPU(), cmp.Or(os.Getenv(cluster.KubernetesVariable), cluster.DefaultKubernetes)},
+		Machine:  records.ThisMachine(),
 		Features: map[string][]Row{},
 	}
 	for _, feature := range features {
@@ -69,53 +52,16 @@ func Measure(ctx context.Context, root string, features []string, o Options) (Re
 	return run, nil
 }
 
-func commitOf(ctx context.Context, root string) (string, error) {
-	describe := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-	describe.Dir = root
-	out, err := describe.Output()
-	if err != nil {
-		return "", fmt.Errorf("find the commit of the work tree: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// short returns the first digits of a commit, with its suffix.
-func short(commit string) string {
-	digits, suffix, dirty := strings.Cut(commit, "-")
-	digits = digits[:min(len(digits), 12)]
-	if dirty {
-		return digits + "-" + suffix
-	}
-	return digits
-}
-
 // Write writes the record into the folder, under a name of its date and commit, and returns the file.
 func (r Record) Write(folder string) (string, error) {
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return "", fmt.Errorf("encode the record: %w", err)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("make the folder of records: %w", err)
-	}
-	file := filepath.Join(folder, r.Date.Format("20060102T150405Z")+"-"+short(r.Commit)+".json")
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-		return "", fmt.Errorf("write the record: %w", err)
-	}
-	return file, nil
+	return records.Write(folder, r.Date, r.Commit, r)
 }
 
 // ReadRecord reads the file of a record.
 func ReadRecord(file string) (Record, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return Record{}, fmt.Errorf("read a record: %w", err)
-	}
 	var r Record
-	if err := json.Unmarshal(text, &r); err != nil {
-		return Record{}, fmt.Errorf("decode record %s: %w", file, err)
-	}
-	return r, nil
+	err := records.Read(file, &r)
+	return r, err
 }
 
 // PrintVerdicts writes a table of the verdicts and returns how many bounds are broken.
@@ -128,7 +74,7 @@ func PrintVerdicts(out io.Writer, verdicts []Verdict) (broken int, err error) {
 			verdict = "BROKEN"
 			broken++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%.3g\t%s\t%s\n", v.Feature, v.Load, v.Bound, v.Measured, v.Limit, verdict, short(v.Commit))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%.3g\t%s\t%s\n", v.Feature, v.Load, v.Bound, v.Measured, v.Limit, verdict, records.Short(v.Commit))
 	}
 	return broken, table.Flush()
 }

@@ -1,0 +1,137 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// Nodes is the number of nodes of the cluster.
+	Nodes = 3
+
+	oldImage, newImage = "flotilla/demo-app:v1", "flotilla/demo-app:v2"
+)
+
+// goal is the wanted number of pods of a workload, all ready and running the image.
+type goal struct {
+	app   string
+	pods  int
+	image string
+}
+
+func before() []goal {
+	return []goal{
+		{"inplace", 4, oldImage}, {"surge", 3, oldImage}, {"ordered", 3, oldImage}, {"everywhere", Nodes, oldImage}, {"spread", 4, oldImage},
+		{"guarded", 3, oldImage}, {"restarted", 1, oldImage},
+	}
+}
+
+func after() []goal {
+	return []goal{
+		{"inplace", 5, newImage}, {"surge", 3, newImage}, {"ordered", 4, newImage}, {"everywhere", Nodes, newImage}, {"spread", 4, newImage},
+		{"guarded", 3, oldImage}, {"restarted", 1, oldImage},
+	}
+}
+
+// reach returns an error for each goal that the pods do not meet.
+func reach(pods []Pod, goals []goal) error {
+	var missed []error
+	for _, g := range goals {
+		there, good := 0, 0
+		for _, p := range pods {
+			if p.App != g.app || p.Over {
+				continue
+			}
+			there++
+			if p.serves() && p.Image == g.image && p.Runs == g.image {
+				good++
+			}
+		}
+		if good != g.pods || there != g.pods {
+			missed = append(missed, fmt.Errorf("%s has %d pods, %d of them ready with %s, and wants %d", g.app, there, good, g.image, g.pods))
+		}
+	}
+	return errors.Join(missed...)
+}
+
+func (s *Stage) reached(ctx context.Context, namespace string, goals []goal) error {
+	list := &corev1.PodList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	var pods []Pod
+	for i := range list.Items {
+		pods = append(pods, podOf(&list.Items[i]))
+	}
+	return reach(pods, goals)
+}
+
+// complete returns an error while a rollout is not complete, an object is lost, or an operator does not answer.
+func (s *Stage) complete(ctx context.Context, namespace string, objects []*unstructured.Unstructured, ended time.Time, recreated map[string]bool) error {
+	missed := []error{s.reached(ctx, namespace, after())}
+	for _, o := range objects {
+		now := o.DeepCopy()
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+			missed = append(missed, fmt.Errorf("read %s %s: %w", o.GetKind(), o.GetName(), err))
+			continue
+		}
+		if now.GetUID() != o.GetUID() && !recreated[o.GetKind()] {
+			missed = append(missed, fmt.Errorf("%s %s is another one", o.GetKind(), o.GetName()))
+		}
+		missed = append(missed, ends(now, ended), s.answers(ctx, now))
+	}
+	return errors.Join(missed...)
+}
+
+// answers asks the API server, and with it webhooks, for an edit that is not stored.
+func (s *Stage) answers(ctx context.Context, o *unstructured.Unstructured) error {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"faults":"asks"}}}`))
+	if err := s.Client.Patch(ctx, o.DeepCopy(), patch, client.DryRunAll); err != nil {
+		return fmt.Errorf("edit %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// ends returns an error while the status of the object shows that it has work to do. ended is the end of the fault.
+func ends(o *unstructured.Unstructured, ended time.Time) error {
+	field := func(path ...string) any {
+		value, _, _ := unstructured.NestedFieldNoCopy(o.Object, append([]string{"status"}, path...)...)
+		return value
+	}
+	done := true
+	switch o.GetKind() {
+	case "CloneSet", "StatefulSet", "DaemonSet":
+		done = field("observedGeneration") == o.GetGeneration() && condition(o, "Ready") == "True"
+	case "WorkloadSpread", "PodUnavailableBudget":
+		done = field("observedGeneration") == o.GetGeneration()
+	case "BroadcastJob", "ImagePullJob":
+		done = field("succeeded") == int64(Nodes) && field("completionTime") != nil
+	case "ContainerRecreateRequest":
+		done = field("phase") == "Completed"
+	case "AdvancedCronJob":
+		last, _ := field("lastScheduleTime").(string)
+		at, err := time.Parse(time.RFC3339, last)
+		done = err == nil && at.After(ended)
+	}
+	if done {
+		return nil
+	}
+	return fmt.Errorf("%s %s has status %v", o.GetKind(), o.GetName(), o.Object["status"])
+}
+
+func condition(o *unstructured.Unstructured, wanted string) any {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, _ := c.(map[string]any); c["type"] == wanted {
+			return c["status"]
+		}
+	}
+	return nil
+}

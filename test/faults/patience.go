@@ -1,0 +1,45 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// patience is the limit of each wait, and oneTry that of one try in it: an API server that is killed may leave a request
+	// without an answer.
+	patience = 8 * time.Minute
+	oneTry   = 20 * time.Second
+	// pause is the time between two tries.
+	pause = 250 * time.Millisecond
+)
+
+// until tries again until the check returns nil, and returns its last error when patience is over.
+func until(ctx context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		try, stop := context.WithTimeout(ctx, oneTry)
+		err := check(try)
+		stop()
+		if err == nil {
+			return nil
+		}
+		linger(ctx, pause)
+		if ctx.Err() != nil {
+			return errors.Join(fmt.Errorf("after %s", patience), err)
+		}
+	}
+}
+
+// linger waits for that time, or until the context ends.
+func linger(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

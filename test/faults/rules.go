@@ -1,0 +1,252 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Rule is an invariant of one run. It may remember moments: make it anew for each history.
+type Rule struct {
+	// Invariant is the name in the verdict.
+	Invariant string
+	// Look returns the subjects that break the rule at the moment, each with the reason. Moments come in their order.
+	Look func(Moment) []string
+}
+
+// Violation is a rule that was broken.
+type Violation struct {
+	Invariant string    `json:"invariant"`
+	From      time.Time `json:"from"`
+	To        time.Time `json:"to"`
+	Text      string    `json:"text"`
+}
+
+// Excuse is the part of the cluster that a fault breaks. A pod on one of these nodes is excused if it became unready between
+// the begin of the fault and the first time that it is seen ready after the end of the fault, while no update held it out of
+// service. It is excused until that time, also while it is updated, because an update of an unready pod costs no availability.
+// A pod that is being deleted is not excused.
+type Excuse struct {
+	Nodes    []string
+	From, To time.Time
+}
+
+// Judge returns the violations in the history, by their time. Equal texts of consecutive moments are one violation.
+func Judge(history History, rules []Rule) []Violation {
+	var all []Violation
+	for _, rule := range rules {
+		open := map[string]int{} // indexes in all
+		for _, m := range history {
+			broken := map[string]int{}
+			for _, text := range rule.Look(m) {
+				i, known := open[text]
+				if !known {
+					i = len(all)
+					all = append(all, Violation{Invariant: rule.Invariant, From: m.At, Text: text})
+				}
+				all[i].To = m.At
+				broken[text] = i
+			}
+			for text, i := range open {
+				if _, still := broken[text]; !still {
+					all[i].To = m.At
+				}
+			}
+			open = broken
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Violation) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Text, b.Text))
+	})
+	return all
+}
+
+// of returns the pods of a workload, by name.
+func (m Moment) of(app string) []Pod {
+	pods := slices.Collect(maps.Values(m.Pods))
+	pods = slices.DeleteFunc(pods, func(p Pod) bool { return p.App != app })
+	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
+	return pods
+}
+
+// serves reports whether the pod is in service.
+func (p Pod) serves() bool { return p.Ready && !p.Leaving && !p.Over }
+
+// lives reports whether the pod counts as a replica.
+func (p Pod) lives() bool { return !p.Leaving && !p.Over }
+
+// enough: at least that many pods of the workload are in service or excused.
+func enough(app string, least int, excuse Excuse) Rule {
+	felled, recovered := map[types.UID]bool{}, map[types.UID]bool{}
+	return Rule{"availability of " + app, func(m Moment) []string {
+		n := 0
+		for _, p := range m.of(app) {
+			if p.serves() && m.At.After(excuse.To) {
+				recovered[p.UID] = true
+			}
+			broken := !m.At.Before(excuse.From) && slices.Contains(excuse.Nodes, p.Node) && !recovered[p.UID]
+			if broken && !p.Ready && p.Gate != "False" {
+				felled[p.UID] = true
+			}
+			if p.serves() || broken && felled[p.UID] && p.lives() {
+				n++
+			}
+		}
+		if n >= least {
+			return nil
+		}
+		return []string{fmt.Sprintf("%d pods are in service, at least %d must be", n, least)}
+	}}
+}
+
+// atMost: no more pods of the workload live than replicas and surge allow.
+func atMost(app string, most int) Rule {
+	return Rule{"size of " + app, func(m Moment) []string {
+		n := 0
+		for _, p := range m.of(app) {
+			if p.lives() {
+				n++
+			}
+		}
+		if n <= most {
+			return nil
+		}
+		return []string{fmt.Sprintf("%d pods live, at most %d may", n, most)}
+	}}
+}
+
+// onePerNode: no node has two pods of the workload that are neither leaving nor failed.
+func onePerNode(app string) Rule {
+	return Rule{"one pod of " + app + " for each node", func(m Moment) []string {
+		var broken []string
+		names := map[string][]string{}
+		for _, p := range m.of(app) {
+			if !p.Leaving && !p.Failed && p.Node != "" {
+				names[p.Node] = append(names[p.Node], p.Name)
+			}
+		}
+		for _, node := range slices.Sorted(maps.Keys(names)) {
+			if len(names[node]) > 1 {
+				broken = append(broken, fmt.Sprintf("node %s has %s", node, strings.Join(names[node], ", ")))
+			}
+		}
+		return broken
+	}}
+}
+
+// onePerOrdinal: each pod of the workload has an ordinal below the number of replicas, and no two have the same one.
+func onePerOrdinal(app string, replicas int) Rule {
+	return Rule{"ordinals of " + app, func(m Moment) []string {
+		var broken []string
+		seen := map[string]bool{}
+		for _, p := range m.of(app) {
+			ordinal, err := strconv.Atoi(strings.TrimPrefix(p.Name, app+"-"))
+			if err != nil || ordinal >= replicas || seen[p.Name] {
+				broken = append(broken, fmt.Sprintf("pod %s is one too many", p.Name))
+			}
+			seen[p.Name] = true
+		}
+		return broken
+	}}
+}
+
+// stays: no pod of the workload is ever deleted.
+func stays(app string) Rule {
+	known := map[types.UID]string{}
+	return Rule{"pods of " + app + " stay themselves", func(m Moment) []string {
+		for _, p := range m.of(app) {
+			known[p.UID] = p.Name
+		}
+		var broken []string
+		for uid, name := range known {
+			if p, there := m.Pods[uid]; !there || p.Leaving {
+				broken = append(broken, fmt.Sprintf("pod %s is deleted", name))
+			}
+		}
+		return slices.Sorted(slices.Values(broken))
+	}}
+}
+
+// outOfService: once an update has taken a pod of the workload out of service, the pod is not seen Ready until the update
+// is over, its image changes only out of service, and the update is not over before the new image runs.
+func outOfService(app string) Rule {
+	before, out := map[types.UID]Pod{}, map[types.UID]bool{}
+	return Rule{"updates of " + app + " in place", func(m Moment) []string {
+		var broken []string
+		for _, p := range m.of(app) {
+			old, known := before[p.UID]
+			out[p.UID] = p.Gate == "False" && (out[p.UID] || !p.Ready)
+			switch {
+			case out[p.UID] && p.Ready:
+				broken = append(broken, fmt.Sprintf("pod %s is Ready before its update is over", p.Name))
+			case known && old.Image != p.Image && old.Ready:
+				broken = append(broken, fmt.Sprintf("pod %s changes its image while it is in service", p.Name))
+			case p.Gate == "True" && p.Runs != "" && p.Runs != p.Image:
+				broken = append(broken, fmt.Sprintf("the update of pod %s is over while it runs %s", p.Name, p.Runs))
+			}
+			before[p.UID] = p
+		}
+		return broken
+	}}
+}
+
+// claimsStay: a claim that was seen stays, with its UID.
+func claimsStay() Rule {
+	known := map[string]types.UID{}
+	return Rule{"claims stay", func(m Moment) []string {
+		for name, uid := range m.Claims {
+			if known[name] == "" {
+				known[name] = uid
+			}
+		}
+		var broken []string
+		for name, uid := range known {
+			if m.Claims[name] != uid {
+				broken = append(broken, fmt.Sprintf("claim %s is deleted or another one", name))
+			}
+		}
+		return slices.Sorted(slices.Values(broken))
+	}}
+}
+
+// oneJobAtATime: no two Jobs are active, and no Job is made twice.
+func oneJobAtATime() Rule {
+	made := map[string]types.UID{}
+	return Rule{"jobs of cron", func(m Moment) []string {
+		var active, broken []string
+		for uid, j := range m.Jobs {
+			if j.Active {
+				active = append(active, j.Name)
+			}
+			if made[j.Name] == "" {
+				made[j.Name] = uid
+			}
+			if made[j.Name] != uid {
+				broken = append(broken, fmt.Sprintf("job %s is made twice", j.Name))
+			}
+		}
+		if len(active) > 1 {
+			broken = append(broken, "jobs "+strings.Join(slices.Sorted(slices.Values(active)), " and ")+" are active")
+		}
+		return broken
+	}}
+}
+
+// restartsAtMost: the container of each pod of the workload restarts at most that often.
+func restartsAtMost(app string, most int32) Rule {
+	return Rule{"restarts of " + app, func(m Moment) []string {
+		var broken []string
+		for _, p := range m.of(app) {
+			if p.Restarts > most {
+				broken = append(broken, fmt.Sprintf("the container of pod %s has restarted more than %d times", p.Name, most))
+			}
+		}
+		return broken
+	}}
+}
