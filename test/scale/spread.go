@@ -2,7 +2,7 @@ package scale
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,11 +99,14 @@ func (b *bench) called(ctx context.Context, set client.Object, annotation string
 		},
 		Spec: podSpec(imageBefore),
 	}
-	return until(ctx, "the operator's webhook for pods", func() (bool, error) {
-		made, err := b.kube.CoreV1().Pods(set.GetNamespace()).Create(ctx, pod, o)
-		if err != nil {
-			return false, fmt.Errorf("try to create a pod: %w", err)
-		}
-		return made.Annotations[annotation] != "", nil
+	var last error // the webhook refuses the pod until it knows the ReplicaSet
+	err := until(ctx, "the operator's webhook for pods", func() (bool, error) {
+		var made *corev1.Pod
+		made, last = b.kube.CoreV1().Pods(set.GetNamespace()).Create(ctx, pod, o)
+		return last == nil && made.Annotations[annotation] != "", nil
 	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
 }
