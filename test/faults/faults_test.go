@@ -58,7 +58,7 @@ func TestFaultsAreChosenByName(t *testing.T) {
 
 func TestAPodIsReadAsRulesSeeIt(t *testing.T) {
 	o := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", Labels: map[string]string{"app": "web", "subset": "some"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", Labels: map[string]string{"app": "web"}},
 		Spec:       corev1.PodSpec{NodeName: "n0", Containers: []corev1.Container{{Name: "main", Image: "app:v2"}, {Name: "other", Image: "x"}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning,
@@ -72,7 +72,7 @@ func TestAPodIsReadAsRulesSeeIt(t *testing.T) {
 		},
 	}
 	want := Pod{
-		Name: "a", UID: "1", App: "web", Node: "n0", Subset: "some", Image: "app:v2", Runs: "app:v1", Gate: "False", Ready: true, Restarts: 2,
+		Name: "a", UID: "1", App: "web", Node: "n0", Image: "app:v2", Runs: "app:v1", Gate: "False", Ready: true, Restarts: 2,
 	}
 	assert.Equal(t, want, podOf(o))
 	o.DeletionTimestamp, o.Status.Phase = &metav1.Time{}, corev1.PodFailed

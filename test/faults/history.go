@@ -17,7 +17,7 @@ type Pod struct {
 	Name string
 	UID  types.UID
 	// App names the pod's workload.
-	App, Node, Subset string
+	App, Node string
 	// Image is the image in the spec of the first container, Runs the image that its kubelet reports; empty before the start.
 	Image, Runs string
 	// Gate is the status of condition InPlaceUpdateReady; empty without one.
@@ -61,7 +61,7 @@ func emptyMoment() Moment {
 
 func podOf(o *corev1.Pod) Pod {
 	p := Pod{
-		Name: o.Name, UID: o.UID, App: o.Labels["app"], Node: o.Spec.NodeName, Subset: o.Labels["subset"],
+		Name: o.Name, UID: o.UID, App: o.Labels["app"], Node: o.Spec.NodeName,
 		Image: o.Spec.Containers[0].Image, Leaving: o.DeletionTimestamp != nil,
 		Over: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed, Failed: o.Status.Phase == corev1.PodFailed,
 	}

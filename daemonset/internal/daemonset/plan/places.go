@@ -116,7 +116,8 @@ type observed struct {
 	requeueAfter time.Duration // until a state changes by itself; zero for never
 }
 
-// Observed returns the snapshot with the states of its pods, so that Compute and Status derive them once.
+// Observed returns the snapshot with the states of its pods, so that Compute and Status derive them once. Pods that the snapshot
+// gets later are not seen: it is the last step of filling it.
 func (s Snapshot) Observed() Snapshot {
 	s.observed = newPass(s).observed
 	return s
