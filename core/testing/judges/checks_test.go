@@ -101,6 +101,19 @@ func TestChecksSeeWhatTheyAreFor(t *testing.T) {
 				require.NoError(t, w.Delete(cluster.OperatorActor, made))
 			},
 		},
+		"a pod made before a node was seen that was there from the start": {
+			check: func(w *judges.World) {
+				w.AddNode("node-0")
+				w.CheckCreations(madeFor(), nil)
+			},
+			act: func(t *testing.T, w *judges.World) {
+				w.Add(madeFor())
+				w.Sees(map[string]int{"Node": 0})
+				made := create(t, w, owned("a"))
+				w.Sees(nil)
+				require.NoError(t, w.Delete(cluster.OperatorActor, made))
+			},
+		},
 		"a claim in use, whose owner is gone": {
 			check: func(w *judges.World) { w.CheckClaims() },
 			act: func(t *testing.T, w *judges.World) {

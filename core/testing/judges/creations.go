@@ -25,6 +25,9 @@ type creations struct {
 // pod instead, and so on without end. As many pods as spare returns, such as maxSurge, may be deleted; nil means none.
 func (w *World) CheckCreations(workload action.Object, spare func(*cluster.View) int) {
 	c := creations{made: map[types.UID]int64{}, meddled: map[string]int{}}
+	for _, kind := range w.Kinds() { // a cache that fills may not show yet what was there from the start
+		c.meddled[kind] = len(w.Events(kind))
+	}
 	w.OnEvent(func(e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {

@@ -113,16 +113,18 @@ func (p *pass) deleteExcess(step *action.Step, l *place) {
 	}
 }
 
+// deleteAllBut deletes the others of the pods. In a surge one in service stays until the kept one serves: that one may be
+// too young, or be in an update that takes it out of service.
 func (p *pass) deleteAllBut(step *action.Step, kept *pod, pods []*pod) {
 	for _, o := range pods {
-		if o != kept {
+		if o != kept && !(surges(p.Set) && o.Ready && !kept.serving()) {
 			p.deletePod(step, o, "Excess", "pod "+kept.Pod.Name+" already runs on its node")
 		}
 	}
 }
 
-// best is the pod to keep of those on a node: one that serves, else one that is not specified for deletion, else the
-// oldest; nil of none.
+// best is the pod to keep of those on a node: one that serves, else one that is available while an update of it is under
+// way, else one in service, else one that is not specified for deletion, else the oldest; nil of none.
 func best(pods []*pod) *pod {
 	if len(pods) == 0 {
 		return nil
@@ -131,6 +133,8 @@ func best(pods []*pod) *pod {
 		v := 0
 		switch {
 		case o.serving():
+			v = 6
+		case o.stays() && o.Available:
 			v = 4
 		case o.up():
 			v = 2

@@ -62,6 +62,11 @@ func TestWhichNodesHaveAPod(t *testing.T) {
 }
 
 func TestOfSeveralPodsOneStays(t *testing.T) {
+	resizing := func(options ...setOption) *world {
+		w := given(t, 1, append(options, asks("2"), minReady(10))...)
+		w.featureGates.Resize = true
+		return w
+	}
 	cases := []struct {
 		name  string
 		given *world
@@ -79,6 +84,10 @@ func TestOfSeveralPodsOneStays(t *testing.T) {
 		{"not before", given(t, 1, maxSurge("1"), minReady(10)).old("n1").updated("n1", young), nil},
 		{"or once it is not ready", given(t, 1, maxSurge("1")).old("n1", down).updated("n1", down), []string{"web-n1-0"}},
 		{"while paused, too", given(t, 1, maxSurge("1"), pausing(true)).old("n1").updated("n1"), []string{"web-n1-0"}},
+		{"in a surge two old ones until one serves", resizing(maxSurge("1")).old("n1", awaiting(time.Second)).old("n1", young), nil},
+		{"and then that one", resizing(maxSurge("1")).old("n1", awaiting(time.Second)).old("n1"), []string{"web-n1-0"}},
+		{"two new ones, too", given(t, 1, maxSurge("1"), minReady(10)).updated("n1", young).updated("n1", young), nil},
+		{"one that is resized before one that is too young", resizing(inPlace).updated("n1", awaiting(time.Second)).updated("n1", created(2*time.Hour), young), []string{"web-n1-1"}},
 		{"one that serves, though specified for deletion, before one that does not", given(t, 1, maxSurge("1")).old("n1", gen.SpecifiedDelete()).old("n1", down), []string{"web-n1-1"}},
 		{"while paused its successor stays, though its template is the former one", given(t, 1, maxSurge("1"), pausing(true)).old("n1", gen.SpecifiedDelete()).old("n1", down), nil},
 		{"and takes its place", given(t, 1, maxSurge("1"), pausing(true)).old("n1", gen.SpecifiedDelete()).old("n1"), []string{"web-n1-0"}},
