@@ -5,8 +5,14 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// requests returns the requests of a pod, with its overhead.
+// requests returns the requests of a pod as the scheduler and quotas count them, with its overhead: while a resize waits, the
+// larger of the requests that the pod asks for and those that its node has given it; if it is infeasible, the latter.
 func requests(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+}
+
+// wanted returns the requests that the pod asks for, with its overhead.
+func wanted(pod *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 

@@ -17,22 +17,22 @@ func (s *scheduler) room(w *cluster.World, pod *corev1.Pod) (reason string) {
 	if node == nil {
 		return ""
 	}
-	wanted, used := requests(pod), corev1.ResourceList{}
+	want, used := wanted(pod), corev1.ResourceList{}
 	for _, other := range s.load(pod.Spec.NodeName).pods {
 		if other.UID != pod.UID {
-			addTo(used, requests(allocated(other)))
+			addTo(used, wanted(allocated(other)))
 		}
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		all, known := node.Status.Allocatable[name]
-		want := wanted[name]
-		if !known || want.IsZero() {
+		amount := want[name]
+		if !known || amount.IsZero() {
 			continue
 		}
-		if want.Cmp(all) > 0 {
+		if amount.Cmp(all) > 0 {
 			return corev1.PodReasonInfeasible
 		}
-		if want.Add(used[name]); want.Cmp(all) > 0 {
+		if amount.Add(used[name]); amount.Cmp(all) > 0 {
 			reason = corev1.PodReasonDeferred
 		}
 	}

@@ -47,6 +47,9 @@ func TestSumsFollowTheChanges(t *testing.T) {
 					c.Spec.Replicas = new(int32(9))
 					c.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}}
 				},
+				func(c *v1beta1.CloneSet) {
+					c.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("200m")
+				},
 			} {
 				w.Evict(w.Pods()[0])
 				require.NoError(t, cluster.Change(w, cluster.UserActor, "", set, edit))
