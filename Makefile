@@ -111,7 +111,8 @@ verify: generate $(MODCHECK) lint lint-api ## what must hold before a change is 
 ##
 
 images: ## build every manager's image and push it to REGISTRY, or to the local cluster
-	@$(call run,./test/cmd/images) --platforms $(PLATFORMS) $(if $(REGISTRY),--registry $(REGISTRY),--local)
+	@registry='$(REGISTRY)'; [ "$$registry" ] || registry=$$($(call run,./test/cluster/cmd/cluster) registry) && \
+	  $(call run,./test/cmd/images) --platforms $(PLATFORMS) --registry "$$registry"
 
 release-plan: ## which modules changed since their tag, and which must follow, as what versions
 	@$(call run,./test/cmd/release) plan

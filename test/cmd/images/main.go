@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/flotilla-project/flotilla/test/cluster"
 	"github.com/flotilla-project/flotilla/test/images"
 )
 
@@ -30,8 +29,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var o images.Options
 	flags := pflag.NewFlagSet("images", pflag.ContinueOnError)
 	flags.StringVar(&o.Registry, "registry", "", "HOST[:PORT][/PREFIX] to push to")
-	local := flags.Bool("local", false, "push to the registry of the local cluster")
-	name := flags.String("cluster", cluster.DefaultName, "with --local: name of the cluster")
 	flags.BoolVar(&o.Insecure, "insecure", false, "ask the registry by plain HTTP")
 	flags.StringVar(&o.Output, "output", "", "folder of an OCI layout to add the images to")
 	flags.StringSliceVar(&o.Platforms, "platforms", nil, "what to build for; default: "+
@@ -43,13 +40,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	apps := flags.StringSlice("apps", nil, "versions of the demo application to build in place of managers")
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	if *local {
-		running, err := cluster.Attach(ctx, cluster.Options{Name: *name})
-		if err != nil {
-			return fmt.Errorf("find the local cluster (make up starts one, --registry pushes elsewhere): %w", err)
-		}
-		o.Registry = running.Registry()
 	}
 	if o.Revision == "" {
 		o.Revision = revision(ctx)

@@ -119,6 +119,18 @@ func (c *command) kubeconfig(ctx context.Context) error {
 	return nil
 }
 
+func (c *command) registry(ctx context.Context) error {
+	running, err := cluster.Attach(ctx, c.options)
+	if err != nil {
+		return fmt.Errorf("find the registry of cluster %s (make up starts the cluster): %w", c.options.Name, err)
+	}
+	if running.Registry() == "" {
+		return fmt.Errorf("cluster %s has no registry: its nodes are simulated", running.Name())
+	}
+	fmt.Fprintln(c.out, running.Registry())
+	return nil
+}
+
 func (c *command) node(ctx context.Context) error {
 	if len(c.args) != 2 {
 		return errors.New("want: node stop|start NAME")

@@ -30,6 +30,7 @@ Usage: cluster COMMAND [FLAGS]
   status                what runs, and how much memory it uses
   kubectl ARGS...       kubectl as administrator
   kubeconfig            print the path of the administrator's kubeconfig
+  registry              print the address to which images for its nodes are pushed
   logs [PROCESS]        list the logs, or print one; -f goes on printing
   node stop|start NAME  crash a node, or boot it again
   build                 build what is missing; --only envtest: just etcd,
@@ -104,7 +105,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	do, known := map[string]func(context.Context) error{
 		"up": c.up, "down": c.down, "status": c.status, "kubectl": c.kubectl, "kubeconfig": c.kubeconfig,
-		"logs": c.logs, "node": c.node, "build": c.build, "env": c.env, "check": c.check,
+		"registry": c.registry, "logs": c.logs, "node": c.node, "build": c.build, "env": c.env, "check": c.check,
 	}[verb]
 	if !known {
 		fmt.Fprint(errOut, usage, flags.FlagUsages())
