@@ -13,6 +13,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // feature is what a module with manifests installs.
@@ -56,11 +58,11 @@ func renderFeature(config string) (feature, error) {
 		{&f.extended, overlay + "components: [" + strings.Join(components, ", ") + "]\n"},
 		{&f.definitions, "resources: [../" + f.name + "/config/crd]\n"},
 	} {
-		manifests, err := Render("", part.kustomization)
+		manifests, err := overlays.Render("", part.kustomization)
 		if err != nil {
 			return f, err
 		}
-		if *part.objects, err = Objects(manifests); err != nil {
+		if *part.objects, err = overlays.Objects(manifests); err != nil {
 			return f, err
 		}
 	}

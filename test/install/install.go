@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/test/cluster"
 	"github.com/flotilla-project/flotilla/test/images"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // Namespace is where operators run.
@@ -94,7 +95,7 @@ func (t Target) Feature(ctx context.Context, feature string, out io.Writer) erro
 	}
 	others := func(component string) bool { return !strings.HasPrefix(component, feature+"/") }
 	components := slices.DeleteFunc(slices.Clone(t.Components), others)
-	manifests, err := manifestsWith(components, registry, feature, built)
+	manifests, err := overlays.Manifests(registry, feature, built, components...)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 const (
@@ -28,11 +28,11 @@ const (
 // manifests returns the objects of the feature's overlay in the tree, for a manager that serves its webhooks at the
 // port: without Deployment and Service, and with URLs in place of references to the Service.
 func manifests(root, feature string, port int) ([]unstructured.Unstructured, error) {
-	text, err := install.Render(root, "resources: [../kustomize/overlays/"+feature+"]\n")
+	text, err := overlays.Render(root, "resources: [../kustomize/overlays/"+feature+"]\n")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := install.Objects(text)
+	objects, err := overlays.Objects(text)
 	if err != nil {
 		return nil, err
 	}

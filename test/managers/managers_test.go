@@ -6,11 +6,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 func TestServicesBecomeURLs(t *testing.T) {
-	objects, err := install.Objects([]byte(`
+	objects, err := overlays.Objects([]byte(`
 kind: ValidatingWebhookConfiguration
 apiVersion: v1
 webhooks:

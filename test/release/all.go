@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/catalog"
 
 	"github.com/flotilla-project/flotilla/test/images"
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // everything returns the images of all features: those of this build, and of other features those of their last release, which are
@@ -66,7 +66,7 @@ func find(ctx context.Context, reference string) (images.Image, error) {
 
 // installAll writes install-all.yaml, one file that installs every feature.
 func (o Options) installAll(r Release, all []images.Image) error {
-	manifests, err := install.ManifestsFrom(o.Registry, catalog.All, all...)
+	manifests, err := overlays.Manifests(o.Registry, catalog.All, all)
 	if err != nil {
 		return err
 	}

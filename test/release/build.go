@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/flotilla-project/flotilla/test/images"
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // sumsName is the file with the checksums of the files of a release.
@@ -131,7 +131,7 @@ func (o Options) feature(ctx context.Context, r Release) ([]images.Image, error)
 }
 
 func (o Options) install(r Release, built []images.Image) error {
-	manifests, err := install.ManifestsFrom(o.Registry, r.Module, built...)
+	manifests, err := overlays.Manifests(o.Registry, r.Module, built)
 	if err != nil {
 		return err
 	}

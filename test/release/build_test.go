@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 	"github.com/flotilla-project/flotilla/test/release"
 )
 
@@ -63,7 +63,7 @@ func TestBuild(t *testing.T) {
 		assert.Equal(t, "flotilla/"+name, manifest.Manifests[i].Annotations["org.opencontainers.image.ref.name"])
 	}
 
-	objects, err := install.Objects([]byte(w.read("cloneset-v0.1.0/install-cloneset.yaml")))
+	objects, err := overlays.Objects([]byte(w.read("cloneset-v0.1.0/install-cloneset.yaml")))
 	require.NoError(t, err)
 	assert.NotEmpty(t, objects)
 	pinned := regexp.MustCompile(`image: (\S*)`).FindAllStringSubmatch(w.read("cloneset-v0.1.0/install-cloneset.yaml"), -1)

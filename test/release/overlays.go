@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-project/flotilla/kustomize/render"
 
 	"github.com/flotilla-project/flotilla/test/images"
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // overlays writes the archive of the kustomizations of the work tree. Its overlays name the images of the release by registry and
@@ -27,7 +27,7 @@ func (o Options) overlays(r Release, all []images.Image) error {
 	if err != nil {
 		return err
 	}
-	pins, err := install.Pins(o.Registry, all)
+	pins, err := overlays.Pins(o.Registry, all)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/test/audit"
 	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // permissions is a set of "verb resource.group", such as "patch clonesets.apps.kruise.io/status".
@@ -79,11 +80,11 @@ func (w World) unneeded() ([]string, error) {
 func (w World) granted() (map[string]permissions, error) {
 	granted, installed := map[string]permissions{}, map[string]bool{}
 	for _, feature := range w.suite.Features {
-		manifests, err := install.Manifests(feature)
+		manifests, err := overlays.Manifests("", feature, nil)
 		if err != nil {
 			return nil, err
 		}
-		objects, err := install.Objects(manifests)
+		objects, err := overlays.Objects(manifests)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +99,7 @@ func (w World) granted() (map[string]permissions, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the roles of stories: %w", err)
 		}
-		objects, err := install.Objects(manifests)
+		objects, err := overlays.Objects(manifests)
 		if err != nil {
 			return nil, err
 		}

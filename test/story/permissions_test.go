@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
@@ -24,7 +24,7 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 }
 
 func TestGrantsGoToTheAccountsThatRolesAreBoundTo(t *testing.T) {
-	objects, err := install.Objects([]byte(`
+	objects, err := overlays.Objects([]byte(`
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: one, namespace: system}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/test/images"
-	"github.com/flotilla-project/flotilla/test/install"
+	"github.com/flotilla-project/flotilla/test/overlays"
 	"github.com/flotilla-project/flotilla/test/release"
 	"github.com/flotilla-project/flotilla/test/story"
 )
@@ -130,7 +130,7 @@ func nothingIsLeft(t *testing.T, folder string) {
 	t.Helper()
 	manifests, err := os.ReadFile(filepath.Join(folder, file))
 	require.NoError(t, err)
-	objects, err := install.Objects(manifests)
+	objects, err := overlays.Objects(manifests)
 	require.NoError(t, err)
 	require.NotEmpty(t, objects)
 	for _, o := range objects {

@@ -1,4 +1,4 @@
-package install
+package overlays
 
 import (
 	"bytes"
@@ -19,20 +19,10 @@ import (
 	"github.com/flotilla-project/flotilla/test/images"
 )
 
-// Manifests renders the overlay of a feature of this work tree. The images are pinned by digest, so that exactly the
-// images that were just built run.
-func Manifests(feature string, built ...images.Image) ([]byte, error) {
-	return ManifestsFrom("", feature, built...)
-}
-
-// ManifestsFrom renders like Manifests, with images from a registry, which may have a path: ghcr.io/someone. The references of
-// the images may begin with it.
-func ManifestsFrom(registry, feature string, built ...images.Image) ([]byte, error) {
-	return manifestsWith(nil, registry, feature, built)
-}
-
-// manifestsWith renders like ManifestsFrom, with components that are named by their folders, such as "spread/config/required".
-func manifestsWith(components []string, registry, feature string, built []images.Image) ([]byte, error) {
+// Manifests renders the overlay of a feature, with the images pinned by digest. They are pulled from the registry, which may have
+// a path: ghcr.io/someone. The references of the images may begin with it. Without a registry they have no host. Components are
+// folders of components, such as "spread/config/required".
+func Manifests(registry, feature string, built []images.Image, components ...string) ([]byte, error) {
 	pins, err := Pins(registry, built)
 	if err != nil {
 		return nil, err
@@ -85,48 +75,6 @@ func Pins(registry string, built []images.Image) (string, error) {
 		return "", nil
 	}
 	return "images:\n" + pins.String(), nil
-}
-
-// labelled returns the manifests with a label NAME=VALUE of each object.
-func labelled(manifests []byte, label string) ([]byte, error) {
-	if label == "" {
-		return manifests, nil
-	}
-	objects, err := Objects(manifests)
-	if err != nil {
-		return nil, err
-	}
-	name, value, _ := strings.Cut(label, "=")
-	var all bytes.Buffer
-	for _, o := range objects {
-		labels := o.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[name] = value
-		o.SetLabels(labels)
-		text, err := o.MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
-		}
-		all.Write(append(text, '\n'))
-	}
-	return all.Bytes(), nil
-}
-
-// workloads returns the Deployments and DaemonSets among the manifests, as kubectl names them.
-func workloads(manifests []byte) ([]string, error) {
-	objects, err := Objects(manifests)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, o := range objects {
-		if kind := o.GetKind(); kind == "Deployment" || kind == "DaemonSet" {
-			found = append(found, strings.ToLower(kind)+"/"+o.GetName())
-		}
-	}
-	return found, nil
 }
 
 // Objects returns the objects of the manifests, in their order.
