@@ -112,26 +112,26 @@ verify: generate $(MODCHECK) lint lint-api ## what must hold before a change is 
 
 images: ## build every manager's image and push it to REGISTRY, or to the local cluster
 	@registry='$(REGISTRY)'; [ "$$registry" ] || registry=$$($(call run,./test/cluster/cmd/cluster) registry) && \
-	  $(call run,./test/cmd/images) --platforms $(PLATFORMS) --registry "$$registry"
+	  $(call run,./kustomize/release/cmd/images) --platforms $(PLATFORMS) --registry "$$registry"
 
 release-plan: ## which modules changed since their tag, and which must follow, as what versions
-	@$(call run,./test/cmd/release) plan
+	@$(call run,./kustomize/release/cmd/release) plan
 
 release-check: ## no module breaks programs that import its last release, unless a note announces it
-	@$(call run,./test/cmd/release) check
+	@$(call run,./kustomize/release/cmd/release) check
 
 release-prepare: ## changelogs, manifests and requirements of the planned versions, for a commit
-	@$(call run,./test/cmd/release) prepare
+	@$(call run,./kustomize/release/cmd/release) prepare
 
 release: ## images, install files, charts, SBOMs and checksums of the prepared versions into TO=folder; REGISTRY names and PUSH=1 pushes images and charts
-	@$(call run,./test/cmd/release) build $(TO) --platforms $(PLATFORMS) $(if $(MACHINES),--machines $(MACHINES)) $(if $(ONLY),--only $(ONLY)) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
+	@$(call run,./kustomize/release/cmd/release) build $(TO) --platforms $(PLATFORMS) $(if $(MACHINES),--machines $(MACHINES)) $(if $(ONLY),--only $(ONLY)) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(PUSH),--push)
 
 release-rehearsal: ## a release of a copy of this work tree in TO=folder, for this machine, installed from its files on an API server
-	@$(call run,./test/cmd/release) rehearse $(or $(TO),bin/rehearsal)
+	@$(call run,./kustomize/release/cmd/release) rehearse $(or $(TO),bin/rehearsal)
 	@.make/rehearsal $(or $(TO),bin/rehearsal)
 
 release-tag: ## the tags of the prepared versions; pushes none
-	@$(call run,./test/cmd/release) tag
+	@$(call run,./kustomize/release/cmd/release) tag
 
 ##
 

@@ -19,6 +19,7 @@ replace (
 	github.com/flotilla-project/flotilla/jobs => ../jobs
 	github.com/flotilla-project/flotilla/jobs/api => ../jobs/api
 	github.com/flotilla-project/flotilla/kustomize => ../kustomize
+	github.com/flotilla-project/flotilla/kustomize/release => ../kustomize/release
 	github.com/flotilla-project/flotilla/spread => ../spread
 	github.com/flotilla-project/flotilla/spread/api => ../spread/api
 	github.com/flotilla-project/flotilla/statefulset => ../statefulset
@@ -33,6 +34,7 @@ require (
 	github.com/flotilla-project/flotilla/daemonset/api v0.1.0
 	github.com/flotilla-project/flotilla/jobs/api v0.1.0
 	github.com/flotilla-project/flotilla/kustomize v0.1.0
+	github.com/flotilla-project/flotilla/kustomize/release v0.1.0
 	github.com/flotilla-project/flotilla/spread/api v0.1.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-containerregistry v0.22.1
@@ -41,11 +43,9 @@ require (
 	github.com/vishvananda/netlink v1.3.1
 	github.com/vishvananda/netns v0.0.5
 	github.com/yuin/gopher-lua v1.1.2
-	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4
 	golang.org/x/mod v0.42.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
-	golang.org/x/tools v0.52.1-0.20261106145633-d407941a339a
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -88,13 +88,15 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	go.opentelemetry.io/otel v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
+	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4 // indirect
+	golang.org/x/tools v0.52.1-0.20261106145633-d407941a339a // indirect
 	k8s.io/component-base v0.37.2 // indirect
 	k8s.io/component-helpers v0.37.2 // indirect
 )
 
 require (
 	github.com/anchore/go-struct-converter v0.1.0 // indirect
-	github.com/spdx/tools-golang v0.5.7
+	github.com/spdx/tools-golang v0.5.7 // indirect
 )
 
 require (
@@ -116,7 +118,6 @@ require (
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
 	github.com/go-openapi/swag v0.27.1 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.19.2 // indirect

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flotilla-project/flotilla/test/overlays"
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
 )
 
 // feature is what a module with manifests installs.

@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
+
 	"github.com/flotilla-project/flotilla/test/cluster"
-	"github.com/flotilla-project/flotilla/test/images"
-	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // Namespace is where operators run.

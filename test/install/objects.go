@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/flotilla-project/flotilla/test/overlays"
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
 )
 
 // labelled returns the manifests with a label NAME=VALUE of each object.

@@ -20,7 +20,7 @@ func TestANewFeatureIsAFolder(t *testing.T) {
 	w.addFeature()
 
 	for fault := range strings.Lines(w.fails(".", w.tool("modcheck"), ".")) {
-		assert.Regexp(t, `^(kustomize|test|test/charts): .*, add to (kustomize|test|test/charts)/go\.mod: `, fault)
+		assert.Regexp(t, `^(kustomize|kustomize/release|test|test/charts): .*, add to (kustomize|kustomize/release|test|test/charts)/go\.mod: `, fault)
 	}
 	w.addRequirements()
 	w.runs("beacon/api", "go", "generate", "./...")
@@ -96,7 +96,7 @@ func (w worktree) addFeature() {
 func (w worktree) addRequirements() {
 	w.t.Helper()
 	const module = "github.com/flotilla-project/flotilla/beacon"
-	for folder, up := range map[string]string{"kustomize": "..", "test": "..", "test/charts": "../.."} {
+	for folder, up := range map[string]string{"kustomize": "..", "kustomize/release": "../..", "test": "..", "test/charts": "../.."} {
 		w.runs(folder, "go", "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+up+"/beacon", "-replace="+module+"/api="+up+"/beacon/api")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/test/overlays"
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
 )
 
 const (

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/testing/ports"
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
 
 	"github.com/flotilla-project/flotilla/test/cluster"
-	"github.com/flotilla-project/flotilla/test/images"
 	"github.com/flotilla-project/flotilla/test/install"
 )
 

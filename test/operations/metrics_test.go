@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flotilla-project/flotilla/test/images"
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
+
 	"github.com/flotilla-project/flotilla/test/story"
 )
 

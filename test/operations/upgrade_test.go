@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/test/images"
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
 )
 
 // from names the release before this tree: a commit until there is a tag.

@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
+
 	"github.com/flotilla-project/flotilla/test/audit"
 	"github.com/flotilla-project/flotilla/test/install"
-	"github.com/flotilla-project/flotilla/test/overlays"
 )
 
 // permissions is a set of "verb resource.group", such as "patch clonesets.apps.kruise.io/status".

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/test/overlays"
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
 )
 
 func TestPermissionsAreThoseThatAreUsed(t *testing.T) {

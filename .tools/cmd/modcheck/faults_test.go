@@ -87,9 +87,11 @@ func TestFaults(t *testing.T) {
 			[]string{"web: may not require kustomize"},
 		},
 		{
-			"a module of tests may require what it tests",
+			"a module of tests may require what it tests, and one of releases what it releases",
 			map[string]string{
-				"go.work": "go 1.26.0\nuse (\n./core\n./web\n./kustomize\n./test/charts\n)\n",
+				"go.work": "go 1.26.0\nuse (\n./core\n./web\n./kustomize\n./kustomize/release\n./test/charts\n)\n",
+				"kustomize/release/go.mod": "module x/kustomize/release\ngo 1.26.0\nreplace (\nx/kustomize => ../../kustomize\nx/web => ../../web\nx/core => ../../core\n)\n" +
+					"require x/kustomize v0.1.0\n",
 				"test/charts/go.mod": "module x/test/charts\ngo 1.26.0\nreplace (\nx/kustomize => ../../kustomize\nx/web => ../../web\nx/core => ../../core\n)\n" +
 					"require x/kustomize v0.1.0\n",
 			},

@@ -21,9 +21,10 @@ type Module struct {
 // Path returns the module's path.
 func (m Module) Path() string { return m.File.Module.Mod.Path }
 
-// combines reports whether the module combines features or tests them.
+// combines reports whether the module combines features or tests them, or is within one that does.
 func (m Module) combines() bool {
-	return m.Folder == "kustomize" || m.Folder == "test" || strings.HasPrefix(m.Folder, "test/")
+	top, _, _ := strings.Cut(m.Folder, "/")
+	return top == "kustomize" || top == "test"
 }
 
 // Workspace is what go.work names.

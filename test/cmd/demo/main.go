@@ -18,8 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
+
 	"github.com/flotilla-project/flotilla/test/cluster"
-	"github.com/flotilla-project/flotilla/test/images"
 	"github.com/flotilla-project/flotilla/test/install"
 )
 

@@ -19,9 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-project/flotilla/test/images"
-	"github.com/flotilla-project/flotilla/test/overlays"
-	"github.com/flotilla-project/flotilla/test/release"
+	"github.com/flotilla-project/flotilla/kustomize/release"
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
+	"github.com/flotilla-project/flotilla/kustomize/release/overlays"
+
 	"github.com/flotilla-project/flotilla/test/story"
 )
 

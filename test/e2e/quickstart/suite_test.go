@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
 
-	"github.com/flotilla-project/flotilla/test/images"
+	"github.com/flotilla-project/flotilla/kustomize/release/images"
+
 	"github.com/flotilla-project/flotilla/test/story"
 )
 
