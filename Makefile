@@ -40,7 +40,7 @@ help: ## list what there is
 all: generate build test ## generate, build and test everything
 
 build: $(MODULES:%=build-%) ## compile every module against its own go.mod
-build-%: ; @$(MAKE) --no-print-directory -C $* build
+$(MODULES:%=build-%): build-%: ; @$(MAKE) --no-print-directory -C $* build
 
 ##
 
@@ -56,7 +56,7 @@ test-e2e: ## end-to-end tests on real nodes; KUBERNETES=1.33.13 chooses a releas
 test-changed: ## tests of the modules that differ from BASE=commit, by default the last one, and of all that require these
 	@./test/run changed $(BASE)
 
-test-%: ; @./test/run module $*
+$(MODULES:%=test-%): test-%: ; @./test/run module $*
 
 deflake: ## tests of all modules or MODULE=name, TIMES=20 times in random orders, beside LOAD=4 busy processes; lists those that failed
 	@./test/run deflake $(MODULE)
