@@ -35,7 +35,9 @@ func Operator[T any, P fastclient.Object[T], S, G any](
 	webhook func(Admission) (manager.Webhook, error),
 ) manager.Operator {
 	var none G
-	kind, flags, workers := workload(none), feature.Flags, defaultWorkers
+	kind := workload(none)
+	flags := feature.Flags
+	workers := defaultWorkers
 	feature.Flags = func(set *pflag.FlagSet) {
 		set.IntVar(&workers, feature.Feature+"-workers", defaultWorkers, "how many "+kind.Kind.Kind+"s are reconciled at a time")
 		if flags != nil {
@@ -73,5 +75,10 @@ func newAdmission(env *manager.Environment) (Admission, error) {
 	if err != nil {
 		return Admission{}, fmt.Errorf("make a client for admission: %w", err)
 	}
-	return Admission{Environment: env, Client: cached, Templates: TemplateValidator(env, cached), InPlace: can}, nil
+	return Admission{
+		Environment: env,
+		Client:      cached,
+		Templates:   TemplateValidator(env, cached),
+		InPlace:     can,
+	}, nil
 }

@@ -72,7 +72,12 @@ func NewController(ctx context.Context, mgr ctrl.Manager, o Options) (*Controlle
 	kinds := writtenKinds(o.Cache)
 	kinds[o.Kind] = fastclient.Within(o.Namespace, cache.ByObject{})
 	maps.Copy(kinds, o.Fenced)
-	c, err := pass.New(ctx, mgr, pass.Options{Settings: o.Settings, Controller: o.Controller, EventSource: o.EventSource, Kinds: kinds})
+	c, err := pass.New(ctx, mgr, pass.Options{
+		Settings:    o.Settings,
+		Controller:  o.Controller,
+		EventSource: o.EventSource,
+		Kinds:       kinds,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +86,11 @@ func NewController(ctx context.Context, mgr ctrl.Manager, o Options) (*Controlle
 		return nil, err
 	}
 	return Assemble(c, Parts{
-		Cache: mgr.GetCache(), Discovery: served, Metrics: metrics.Registry, Controller: o.Controller, PodLabel: o.PodLabel,
+		Cache:      mgr.GetCache(),
+		Discovery:  served,
+		Metrics:    metrics.Registry,
+		Controller: o.Controller,
+		PodLabel:   o.PodLabel,
 	})
 }
 
@@ -112,7 +121,11 @@ func Assemble(c *pass.Controller, p Parts) (*Controller, error) {
 		History:    history.New(c.Reader, templates),
 		Orphans:    orphans.New(uncontrolled(c.Reader), c.Live, p.PodLabel),
 		PullJobs: pulljobs.New(pulljobs.Options{
-			Discovery: p.Discovery, Cache: p.Cache, Executor: c.Executor, Events: c.Events, Clock: c.Clock,
+			Discovery: p.Discovery,
+			Cache:     p.Cache,
+			Executor:  c.Executor,
+			Events:    c.Events,
+			Clock:     c.Clock,
 		}),
 		Meter: counts,
 	}

@@ -75,7 +75,10 @@ func (w *Workload[T, P, S]) pass(c *Controller, shared model.Snapshot[P], seen S
 // observe passes the observation of the set, with its next status, to the meter.
 func observe[P client.Object](c *Controller, shared model.Snapshot[P], todo model.Plan, next Set) {
 	seen := meter.Observation{
-		Pods: shared.Pods, Wanted: ptr.Deref(next.Replicas, 1), Available: next.Available, MaxUnavailable: todo.MaxUnavailable,
+		Pods:           shared.Pods,
+		Wanted:         ptr.Deref(next.Replicas, 1),
+		Available:      next.Available,
+		MaxUnavailable: todo.MaxUnavailable,
 	}
 	if update := shared.Chosen.Update; update != nil {
 		seen.Update = podstate.ShortHash(update.Name)
@@ -88,9 +91,13 @@ func observe[P client.Object](c *Controller, shared model.Snapshot[P], todo mode
 
 // read reads the facts of a set that all kinds need, from the cache. If nothing belongs to the set, the list is empty.
 func (w *Workload[T, P, S]) read(ctx context.Context, c *Controller, set P) (model.Snapshot[P], error) {
-	now, described := c.Clock.Now(), w.Describe(set)
+	now := c.Clock.Now()
+	described := w.Describe(set)
 	s := model.Snapshot[P]{
-		Set: set, Owner: *metav1.NewControllerRef(set, w.Kind), Now: now, Seed: Seed(set.GetUID(), now),
+		Set:        set,
+		Owner:      *metav1.NewControllerRef(set, w.Kind),
+		Now:        now,
+		Seed:       Seed(set.GetUID(), now),
 		NodeLabels: c.NodeLabels(ctx),
 		Claim:      func(name string) *corev1.PersistentVolumeClaim { return c.Claim(ctx, set.GetNamespace(), name) },
 	}
@@ -109,7 +116,9 @@ func (w *Workload[T, P, S]) read(ctx context.Context, c *Controller, set P) (mod
 	if err != nil {
 		return s, fmt.Errorf("find lost pods: %w", err)
 	}
-	s.Pods, s.Orphans, s.TakenNames = append(s.Pods, lost.Own...), lost.Orphans, lost.Taken
+	s.Pods = append(s.Pods, lost.Own...)
+	s.Orphans = lost.Orphans
+	s.TakenNames = lost.Taken
 	if s.Chosen, err = w.choose(ctx, c, described, s); err != nil {
 		return s, err
 	}
@@ -122,8 +131,12 @@ func (w *Workload[T, P, S]) read(ctx context.Context, c *Controller, set P) (mod
 // search describes the pods that are not in the cache and could be the set's.
 func (w *Workload[T, P, S]) search(set P, described Set, cached []*corev1.Pod) orphans.Search {
 	search := orphans.Search{
-		Owner: set, Selector: described.Selector, Pods: cached,
-		Replicas: described.Replicas, Counted: described.Pods, Observed: described.ObservedGeneration,
+		Owner:    set,
+		Selector: described.Selector,
+		Pods:     cached,
+		Replicas: described.Replicas,
+		Counted:  described.Pods,
+		Observed: described.ObservedGeneration,
 	}
 	if w.IsMember != nil {
 		search.Wanted = func(pod *corev1.Pod) bool { return w.IsMember(set, pod.Name) }
@@ -134,9 +147,16 @@ func (w *Workload[T, P, S]) search(set P, described Set, cached []*corev1.Pod) o
 // choose returns the revision of the set's template.
 func (w *Workload[T, P, S]) choose(ctx context.Context, c *Controller, described Set, s model.Snapshot[P]) (revision.Choice, error) {
 	in := revision.Input{
-		Owner: s.Set, Kind: w.Kind, Template: described.Template, DefaultPullPolicy: w.DefaultPullPolicy, Same: w.SameTemplate,
-		HashLabel: w.HashLabel, Owned: s.Revisions, Orphans: s.OrphanRevisions,
-		Current: described.CurrentRevision, CollisionCount: ptr.Deref(described.CollisionCount, 0),
+		Owner:             s.Set,
+		Kind:              w.Kind,
+		Template:          described.Template,
+		DefaultPullPolicy: w.DefaultPullPolicy,
+		Same:              w.SameTemplate,
+		HashLabel:         w.HashLabel,
+		Owned:             s.Revisions,
+		Orphans:           s.OrphanRevisions,
+		Current:           described.CurrentRevision,
+		CollisionCount:    ptr.Deref(described.CollisionCount, 0),
 	}
 	if w.HashClaims {
 		hash, err := revision.ClaimsHash(described.ClaimTemplates)

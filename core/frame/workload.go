@@ -113,8 +113,13 @@ func (w *Workload[T, P, S]) SetUp(ctx context.Context, mgr ctrl.Manager, setting
 		}
 	}
 	c, err := NewController(ctx, mgr, Options{
-		Settings: settings, Controller: w.Name, EventSource: w.Name + "-controller",
-		Kind: P(new(T)), Cache: w.CacheOptions(settings.Namespace), Fenced: w.Fenced, PodLabel: w.PodLabel,
+		Settings:    settings,
+		Controller:  w.Name,
+		EventSource: w.Name + "-controller",
+		Kind:        P(new(T)),
+		Cache:       w.CacheOptions(settings.Namespace),
+		Fenced:      w.Fenced,
+		PodLabel:    w.PodLabel,
 	})
 	if err != nil {
 		return err

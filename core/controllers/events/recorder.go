@@ -51,7 +51,12 @@ type allowance struct{ *rate.Limiter }
 
 // NewRecorder returns a recorder that sends to the sink that Broadcast returned. The scheme knows the kinds of owners.
 func NewRecorder(sink clientevents.EventRecorder, scheme *runtime.Scheme, c clock.PassiveClock) *Recorder {
-	return &Recorder{sink: sink, scheme: scheme, clock: c, allowances: lru.New(owners)}
+	return &Recorder{
+		sink:       sink,
+		scheme:     scheme,
+		clock:      c,
+		allowances: lru.New(owners),
+	}
 }
 
 type event struct {
@@ -68,7 +73,10 @@ func (r *Recorder) Record(owner runtime.Object, notices []action.Notice, outcome
 	for i := range outcome.Outcomes {
 		all = appendResult(all, &outcome.Outcomes[i])
 	}
-	sent, about, allowed, now := 0, r.refer(owner), r.of(owner), r.clock.Now()
+	sent := 0
+	about := r.refer(owner)
+	allowed := r.of(owner)
+	now := r.clock.Now()
 	for _, kind := range []string{corev1.EventTypeWarning, corev1.EventTypeNormal} {
 		for i := range all {
 			e := &all[i]
@@ -127,7 +135,12 @@ func Refer(scheme *runtime.Scheme, o runtime.Object) runtime.Object {
 func ofNotices(notices []action.Notice) []event {
 	all := make([]event, 0, len(notices))
 	for _, n := range notices {
-		e := event{kind: n.Type, reason: n.Reason, action: cmp.Or(n.Action, noticeAction), note: n.Note}
+		e := event{
+			kind:   n.Type,
+			reason: n.Reason,
+			action: cmp.Or(n.Action, noticeAction),
+			note:   n.Note,
+		}
 		if n.Related != nil {
 			e.related = n.Related
 		}
@@ -150,9 +163,13 @@ func appendResult(all []event, result *progress.Outcome) []event {
 	}
 	switch result.State {
 	case progress.Done:
-		e.kind, e.reason, e.note = corev1.EventTypeNormal, told.Succeeded, told.Note
+		e.kind = corev1.EventTypeNormal
+		e.reason = told.Succeeded
+		e.note = told.Note
 	case progress.Blocked, progress.Failed:
-		e.kind, e.reason, e.note = corev1.EventTypeWarning, told.Failed, told.FailedNote+result.FailureText()
+		e.kind = corev1.EventTypeWarning
+		e.reason = told.Failed
+		e.note = told.FailedNote + result.FailureText()
 	case progress.Stale: // nothing was written, and the next pass plans again
 	}
 	if e.reason == "" {

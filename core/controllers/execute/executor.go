@@ -107,7 +107,12 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{options: o, noops: noops.WithLabelValues(), actions: actions, paces: &progress.Paces{}}, nil
+	return &Executor{
+		options: o,
+		noops:   noops.WithLabelValues(),
+		actions: actions,
+		paces:   &progress.Paces{},
+	}, nil
 }
 
 // counter registers a counter, or finds the counter of another executor, and sets "controller", which is among the
@@ -132,7 +137,12 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 	watch := e.options.Stopwatch
 	began, took := watch.Now(), time.Duration(0)
 	key := memory.KeyOf(owner)
-	p := &pass{Executor: e, owner: owner, workload: key.NamespacedName, mounts: e.mounts.take(key, began)}
+	p := &pass{
+		Executor: e,
+		owner:    owner,
+		workload: key.NamespacedName,
+		mounts:   e.mounts.take(key, began),
+	}
 	out := progress.Run(steps, progress.Writer{
 		Start: func(r *progress.Outcome) bool {
 			if ctx.Err() != nil {
@@ -152,8 +162,11 @@ func (e *Executor) Run(ctx context.Context, owner client.Object, steps []action.
 		},
 		Now: e.options.Clock.Now,
 	}, progress.Options{
-		Workload: key, Generation: owner.GetGeneration(), Refusals: e.options.Refusals, Parallelism: e.options.Parallelism,
-		Paces: e.paces,
+		Workload:    key,
+		Generation:  owner.GetGeneration(),
+		Refusals:    e.options.Refusals,
+		Parallelism: e.options.Parallelism,
+		Paces:       e.paces,
 		Spent: func(share float64) bool {
 			return watch.Since(began)-p.listed()+took > time.Duration(share*float64(e.options.Pass)) || e.options.Edited(owner)
 		},

@@ -224,7 +224,12 @@ func target(kind metav1.TypeMeta, planned client.Object, pod bool) client.Object
 
 // identity returns the metadata that name an object and its version.
 func identity(o client.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+	return metav1.ObjectMeta{
+		Namespace:       o.GetNamespace(),
+		Name:            o.GetName(),
+		UID:             o.GetUID(),
+		ResourceVersion: o.GetResourceVersion(),
+	}
 }
 
 // send sends one patch for the version in current, and replaces current by the answer.

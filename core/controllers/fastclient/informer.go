@@ -13,7 +13,14 @@ import (
 // kind that another one reads already: the map that client-go hands out is the one that it changes.
 func newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	inner := toolscache.NewSharedIndexInformer(from, example, resync, maps.Clone(indexers))
-	return &informer{SharedIndexInformer: inner, store: &store{Indexer: inner.GetIndexer(), inner: inner, indexers: indexers}}
+	return &informer{
+		SharedIndexInformer: inner,
+		store: &store{
+			Indexer:  inner.GetIndexer(),
+			inner:    inner,
+			indexers: indexers,
+		},
+	}
 }
 
 type informer struct {

@@ -10,7 +10,11 @@ import (
 // settings for single kinds. An operator leaves its own kinds out: the cache looks up every kind here when it is
 // created, which may be before the CRDs are installed.
 func CacheOptions(namespace string, kinds map[client.Object]cache.ByObject) cache.Options {
-	o := cache.Options{DefaultTransform: Trim, ByObject: kinds, NewInformer: newInformer}
+	o := cache.Options{
+		DefaultTransform: Trim,
+		ByObject:         kinds,
+		NewInformer:      newInformer,
+	}
 	if namespace != "" {
 		o.DefaultFieldSelector = fields.OneTermEqualSelector("metadata.namespace", namespace)
 	}

@@ -18,12 +18,16 @@ func shared[S ~string](s S) S {
 
 // shareMeta shares the strings that the metadata of a workload's pods have in common.
 func shareMeta(m *metav1.ObjectMeta) {
-	m.Namespace, m.GenerateName = shared(m.Namespace), shared(m.GenerateName)
+	m.Namespace = shared(m.Namespace)
+	m.GenerateName = shared(m.GenerateName)
 	m.Labels = sharedLabels(m.Labels, m.Name)
 	m.Annotations = sharedKeys(m.Annotations)
 	for i := range m.OwnerReferences {
 		r := &m.OwnerReferences[i]
-		r.APIVersion, r.Kind, r.Name, r.UID = shared(r.APIVersion), shared(r.Kind), shared(r.Name), shared(r.UID)
+		r.APIVersion = shared(r.APIVersion)
+		r.Kind = shared(r.Kind)
+		r.Name = shared(r.Name)
+		r.UID = shared(r.UID)
 	}
 }
 

@@ -60,8 +60,12 @@ func PodsOf(label string, kind schema.GroupKind) cache.ByObject {
 			return TrimPod(object)
 		}
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: []metav1.OwnerReference{*owner},
+			Namespace:         pod.Namespace,
+			Name:              pod.Name,
+			UID:               pod.UID,
+			ResourceVersion:   pod.ResourceVersion,
+			DeletionTimestamp: pod.DeletionTimestamp,
+			OwnerReferences:   []metav1.OwnerReference{*owner},
 		}}, nil
 	}
 	return pods
@@ -142,13 +146,18 @@ func TrimPod(object any) (any, error) {
 	pod.ManagedFields = resizes
 	shareMeta(&pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{
-		NodeName: shared(s.NodeName), Affinity: trimAffinity(s), ReadinessGates: shareGates(s.ReadinessGates), Volumes: claimVolumes(s.Volumes),
-		Containers: trimContainers(s.Containers), InitContainers: trimContainers(s.InitContainers),
+		NodeName:                      shared(s.NodeName),
+		Affinity:                      trimAffinity(s),
+		ReadinessGates:                shareGates(s.ReadinessGates),
+		Volumes:                       claimVolumes(s.Volumes),
+		Containers:                    trimContainers(s.Containers),
+		InitContainers:                trimContainers(s.InitContainers),
 		TerminationGracePeriodSeconds: trimGrace(s.TerminationGracePeriodSeconds),
 	}
 	reason, message := whyFailed(st)
 	pod.Status = corev1.PodStatus{
-		ObservedGeneration: st.ObservedGeneration, Phase: shared(st.Phase),
+		ObservedGeneration:    st.ObservedGeneration,
+		Phase:                 shared(st.Phase),
 		Conditions:            trimConditions(st.Conditions),
 		ContainerStatuses:     trimStatuses(st.ContainerStatuses),
 		InitContainerStatuses: trimStatuses(st.InitContainerStatuses),
@@ -162,7 +171,11 @@ func TrimPod(object any) (any, error) {
 func trimNode(object any) (any, error) {
 	trimMeta(object)
 	if node, ok := object.(*corev1.Node); ok {
-		node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID}
+		node.Spec = corev1.NodeSpec{
+			Unschedulable: node.Spec.Unschedulable,
+			Taints:        node.Spec.Taints,
+			ProviderID:    node.Spec.ProviderID,
+		}
 		node.Status = corev1.NodeStatus{Conditions: node.Status.Conditions, Allocatable: node.Status.Allocatable}
 	}
 	return object, nil
@@ -200,8 +213,11 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	for i := range containers {
 		c := &containers[i]
 		trimmed[i] = corev1.Container{
-			Name: shared(c.Name), Image: shared(c.Image),
-			Resources: c.Resources, ResizePolicy: c.ResizePolicy, RestartPolicy: c.RestartPolicy,
+			Name:               shared(c.Name),
+			Image:              shared(c.Image),
+			Resources:          c.Resources,
+			ResizePolicy:       c.ResizePolicy,
+			RestartPolicy:      c.RestartPolicy,
 			RestartPolicyRules: c.RestartPolicyRules,
 		}
 		for _, e := range c.Env {
@@ -261,7 +277,9 @@ func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	conditions = slices.DeleteFunc(conditions, unread)
 	kept := make([]corev1.PodCondition, len(conditions))
 	for i, c := range conditions {
-		c.Type, c.Status, c.Reason = shared(c.Type), shared(c.Status), shared(c.Reason)
+		c.Type = shared(c.Type)
+		c.Status = shared(c.Status)
+		c.Reason = shared(c.Reason)
 		kept[i] = c
 	}
 	return kept
@@ -272,8 +290,14 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	for i := range statuses {
 		s := &statuses[i]
 		trimmed[i] = corev1.ContainerStatus{
-			Name: shared(s.Name), Image: shared(s.Image), ImageID: shared(s.ImageID), ContainerID: s.ContainerID,
-			Ready: s.Ready, RestartCount: s.RestartCount, State: trimState(s.State), Resources: s.Resources,
+			Name:         shared(s.Name),
+			Image:        shared(s.Image),
+			ImageID:      shared(s.ImageID),
+			ContainerID:  s.ContainerID,
+			Ready:        s.Ready,
+			RestartCount: s.RestartCount,
+			State:        trimState(s.State),
+			Resources:    s.Resources,
 		}
 		if s.Ready {
 			continue
@@ -293,7 +317,10 @@ func trimState(s corev1.ContainerState) corev1.ContainerState {
 	}
 	if end := s.Terminated; end != nil {
 		s.Terminated = &corev1.ContainerStateTerminated{
-			ExitCode: end.ExitCode, Reason: shared(end.Reason), StartedAt: end.StartedAt, FinishedAt: end.FinishedAt,
+			ExitCode:   end.ExitCode,
+			Reason:     shared(end.Reason),
+			StartedAt:  end.StartedAt,
+			FinishedAt: end.FinishedAt,
 		}
 	}
 	return s

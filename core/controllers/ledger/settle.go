@@ -20,14 +20,22 @@ import (
 // newJitter returns the pauses before an object is read again that another writer has changed: several writers that have
 // met once must not meet each time.
 func newJitter() wait.Backoff {
-	return wait.Backoff{Duration: 2 * time.Millisecond, Factor: 2, Jitter: 1, Steps: attempts, Cap: 100 * time.Millisecond}
+	return wait.Backoff{
+		Duration: 2 * time.Millisecond,
+		Factor:   2,
+		Jitter:   1,
+		Steps:    attempts,
+		Cap:      100 * time.Millisecond,
+	}
 }
 
 // settle decides a batch and writes its record, from newer versions while other writers are first. It returns the version
 // of the object with the decision, or the last one that was tried.
 func (l *Ledger[T, Q, O]) settle(ctx context.Context, d *desk[T, Q, O], o O, batch []*question[T, Q, O]) (O, error) {
 	statuses, requests := apart(batch)
-	decider, jitter, live := l.deciderOf(statuses, requests), newJitter(), false
+	decider := l.deciderOf(statuses, requests)
+	jitter := newJitter()
+	live := false
 	for _, q := range batch {
 		q.err = nil
 	}

@@ -53,7 +53,12 @@ func (l Label) keep(ns *corev1.Namespace, hasObjects bool, grace time.Duration, 
 	default:
 		change.Body = l.metadata(nil, nil)
 	}
-	mark := action.Action{Verb: action.PatchMetadata, Object: ns, Reason: "Mark", Patches: []action.Patch{change}}
+	mark := action.Action{
+		Verb:    action.PatchMetadata,
+		Object:  ns,
+		Reason:  "Mark",
+		Patches: []action.Patch{change},
+	}
 	p.Add(action.Step{Name: "mark", Actions: []action.Action{mark}})
 	return action.Admit(p)
 }

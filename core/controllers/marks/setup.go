@@ -30,8 +30,10 @@ type Options struct {
 // hold namespaces with the settings of Namespaces.
 func SetUp[T any, P fastclient.Object[T]](ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName, EventSource: o.EventSource,
-		Kinds: map[client.Object]cache.ByObject{&corev1.Namespace{}: Namespaces(o.Namespace), P(new(T)): {}},
+		Settings:    o.Settings,
+		Controller:  ControllerName,
+		EventSource: o.EventSource,
+		Kinds:       map[client.Object]cache.ByObject{&corev1.Namespace{}: Namespaces(o.Namespace), P(new(T)): {}},
 	})
 	if err != nil {
 		return err

@@ -37,13 +37,21 @@ func cached(trim func(*corev1.Node) *corev1.Node) cache.ByObject {
 func trim(node *corev1.Node) *corev1.Node {
 	trimmed := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
-			CreationTimestamp: node.CreationTimestamp, DeletionTimestamp: node.DeletionTimestamp,
+			Name:              node.Name,
+			UID:               node.UID,
+			ResourceVersion:   node.ResourceVersion,
+			Labels:            node.Labels,
+			CreationTimestamp: node.CreationTimestamp,
+			DeletionTimestamp: node.DeletionTimestamp,
 		},
 		Spec: corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
 	}
 	if c := readyCondition(node); c != nil {
-		trimmed.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		trimmed.Status.Conditions = []corev1.NodeCondition{{
+			Type:               c.Type,
+			Status:             c.Status,
+			LastTransitionTime: c.LastTransitionTime,
+		}}
 	}
 	return trimmed
 }

@@ -49,7 +49,9 @@ func SyncWithin(ctx context.Context, patience time.Duration, c cache.Cache, obje
 // StartCache starts a cache in addition to the manager's. It runs until ctx ends. A manager starts no controller before
 // its own cache has synced with all that it holds; only readers of this cache wait for it.
 func StartCache(ctx context.Context, mgr ctrl.Manager, o cache.Options) (cache.Cache, error) {
-	o.Scheme, o.Mapper, o.HTTPClient = mgr.GetScheme(), mgr.GetRESTMapper(), mgr.GetHTTPClient()
+	o.Scheme = mgr.GetScheme()
+	o.Mapper = mgr.GetRESTMapper()
+	o.HTTPClient = mgr.GetHTTPClient()
 	made, err := cache.New(mgr.GetConfig(), o)
 	if err != nil {
 		return nil, fmt.Errorf("make a cache: %w", err)

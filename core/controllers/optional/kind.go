@@ -46,7 +46,8 @@ type Kind struct {
 func ImagePullJobs() Kind {
 	return Kind{
 		GroupKind: schema.GroupKind{Group: contract.AppsGroup, Kind: contract.ImagePullJobKind},
-		Resource:  contract.ImagePullJobResource, Versions: contract.ImagePullJobVersions(),
+		Resource:  contract.ImagePullJobResource,
+		Versions:  contract.ImagePullJobVersions(),
 	}
 }
 

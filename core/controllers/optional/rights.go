@@ -31,7 +31,13 @@ type Rights struct {
 func (r Rights) Lacking(ctx context.Context, c client.Writer) (verbs []string, err error) {
 	for _, verb := range r.Verbs {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: r.Namespace, Group: r.Group, Resource: r.Resource, Name: r.Name, Verb: verb},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: r.Namespace,
+				Group:     r.Group,
+				Resource:  r.Resource,
+				Name:      r.Name,
+				Verb:      verb,
+			},
 		}}
 		if err := c.Create(ctx, review); err != nil {
 			return nil, fmt.Errorf("check the permission to %s: %w", verb, err)

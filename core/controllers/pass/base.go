@@ -120,8 +120,12 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 		return nil, err
 	}
 	tracker, err := freshness.New(ctx, freshness.Options{
-		Cache: mgr.GetCache(), Scheme: mgr.GetScheme(), Kinds: within(o.Namespace, o.Kinds), Live: mgr.GetAPIReader(),
-		Clock: clock.RealClock{}, Fence: o.Fence,
+		Cache:  mgr.GetCache(),
+		Scheme: mgr.GetScheme(),
+		Kinds:  within(o.Namespace, o.Kinds),
+		Live:   mgr.GetAPIReader(),
+		Clock:  clock.RealClock{},
+		Fence:  o.Fence,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the freshness tracker: %w", err)
@@ -134,8 +138,13 @@ func New(ctx context.Context, mgr ctrl.Manager, o Options) (*Controller, error) 
 	reader := fastclient.NewReader(mgr.GetCache(), mgr.GetScheme(), reading)
 	refused := &refusals.Tracker{}
 	executor, err := execute.New(execute.Options{
-		Client: writer, Live: mgr.GetAPIReader(), Recorder: tracker, Refusals: refused, Metrics: metrics.Registry, Controller: o.Controller,
-		Edited: reader.Edited,
+		Client:     writer,
+		Live:       mgr.GetAPIReader(),
+		Recorder:   tracker,
+		Refusals:   refused,
+		Metrics:    metrics.Registry,
+		Controller: o.Controller,
+		Edited:     reader.Edited,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the executor: %w", err)
@@ -171,8 +180,9 @@ func (c *Controller) Execute(ctx context.Context, object client.Object, p action
 // KnownRefusals returns the writes for a workload that the server has refused, given the workload's pods.
 func (c *Controller) KnownRefusals(workload client.Object, pods []*corev1.Pod, minReadySeconds int32, now time.Time) action.Refusals {
 	return c.Refusals.For(memory.KeyOf(workload), refusals.Observation{
-		Now: now, Generation: workload.GetGeneration(),
-		Available: func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
+		Now:        now,
+		Generation: workload.GetGeneration(),
+		Available:  func() int { return podstate.CountAvailable(pods, now, minReadySeconds) },
 	})
 }
 

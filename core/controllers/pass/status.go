@@ -43,7 +43,8 @@ func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Obj
 	if equality.Semantic.DeepEqual(p.Object, after) {
 		return r
 	}
-	key, now := memory.KeyOf(p.Object), c.Clock.Now()
+	key := memory.KeyOf(p.Object)
+	now := c.Clock.Now()
 	plan := action.Report(p.Object, c.Refusals.For(key, refusals.Observation{Now: now, Generation: p.Object.GetGeneration()}), now)
 	if plan.Empty() {
 		r.again = plan.RequeueAfter
@@ -56,14 +57,17 @@ func (c *Controller) reportStatus(ctx context.Context, p *Pass, after client.Obj
 		return progress.OutcomeOf(r.err)
 	}
 	done := progress.Run(plan.Steps, progress.InTurn(write, c.Clock.Now), progress.Options{
-		Workload: key, Generation: p.Object.GetGeneration(), Refusals: c.Refusals,
+		Workload:   key,
+		Generation: p.Object.GetGeneration(),
+		Refusals:   c.Refusals,
 	})
 	r.again = done.RetryAfter
 	switch {
 	case r.err != nil && done.Stale > 0: // the event of that change brings the next pass
 		r.err = nil
 	case r.err != nil:
-		r.wrote, r.err = false, fmt.Errorf("patch status: %w", r.err)
+		r.wrote = false
+		r.err = fmt.Errorf("patch status: %w", r.err)
 	}
 	return r
 }

@@ -15,7 +15,11 @@ func causesOf(status metav1.Status) []metav1.StatusCause {
 	if status.Details != nil && len(status.Details.Causes) > 0 {
 		return status.Details.Causes
 	}
-	return []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: templateField, Message: status.Message}}
+	return []metav1.StatusCause{{
+		Type:    metav1.CauseTypeFieldValueInvalid,
+		Field:   templateField,
+		Message: status.Message,
+	}}
 }
 
 // ErrorsBelow returns the field errors in the server's answer about an object that a part of another one, at the path,
@@ -23,7 +27,12 @@ func causesOf(status metav1.Status) []metav1.StatusCause {
 func ErrorsBelow(at *field.Path, status metav1.Status) field.ErrorList {
 	var list field.ErrorList
 	if status.Details == nil || len(status.Details.Causes) == 0 {
-		return field.ErrorList{&field.Error{Type: field.ErrorTypeInvalid, BadValue: field.OmitValueType{}, Field: at.String(), Detail: status.Message}}
+		return field.ErrorList{&field.Error{
+			Type:     field.ErrorTypeInvalid,
+			BadValue: field.OmitValueType{},
+			Field:    at.String(),
+			Detail:   status.Message,
+		}}
 	}
 	for _, cause := range status.Details.Causes {
 		list = append(list, errorOf(cause, at.String()+"."+cause.Field))

@@ -71,7 +71,12 @@ func New(c client.Client, now clock.PassiveClock) *Checker {
 // NewLimited returns a checker for requests of unknown clients, such as the clients of webhooks: it asks through the
 // client no more often than the limiter allows. A caller that would have to wait too long gets an *UnavailableError.
 func NewLimited(c client.Client, now clock.PassiveClock, questions *rate.Limiter) *Checker {
-	return &Checker{client: c, clock: now, questions: questions, answers: newMemory(remembered)}
+	return &Checker{
+		client:    c,
+		clock:     now,
+		questions: questions,
+		answers:   newMemory(remembered),
+	}
 }
 
 // Default returns the template with the cluster's defaults. The volumes are names that claim templates will provide. If

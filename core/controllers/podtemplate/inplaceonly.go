@@ -18,7 +18,8 @@ import (
 // old and now are the templates as written. The function compares the templates of the change, which have the cluster's
 // defaults, if they are known. It reads an absent imagePullPolicy as the options define. The error has the path at.
 func InPlaceOnly(change Change, old, now *corev1.PodTemplateSpec, at *field.Path, o inplace.Options) field.ErrorList {
-	before, after := withPullPolicy(change.Before, old, o.DefaultPullPolicy), withPullPolicy(change.After, now, o.DefaultPullPolicy)
+	before := withPullPolicy(change.Before, old, o.DefaultPullPolicy)
+	after := withPullPolicy(change.After, now, o.DefaultPullPolicy)
 	_, err := inplace.Diff(&inplace.Revision{Template: before}, &inplace.Revision{Template: after}, o)
 	reason, ok := errors.AsType[*inplace.NotPossibleError](err)
 	if !ok {

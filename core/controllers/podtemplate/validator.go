@@ -78,7 +78,8 @@ func (v Validator) ValidateChange(ctx context.Context, namespace string, now Tem
 		}
 		found.Errors = validation.WithoutStored(found.Errors, stored)
 	}
-	found.Before, found.After = v.defaulted(ctx, namespace, *old), v.defaulted(ctx, namespace, now)
+	found.Before = v.defaulted(ctx, namespace, *old)
+	found.After = v.defaulted(ctx, namespace, now)
 	return found, nil
 }
 

@@ -20,13 +20,18 @@ import (
 // label for it: pods may be marked there without an object. The scheme knows the kind, and live reads the server.
 func Marked[T any, P fastclient.Object[T]](cached cache.Cache, scheme *runtime.Scheme, live client.Reader, label marks.Label) Source {
 	reader := fastclient.NewReader(cached, scheme, fastclient.Options{})
-	m := &marked{cache: cached, kind: P(new(T)), label: label, list: func(ctx context.Context) (namespaces []string, err error) {
-		all, err := fastclient.All[T, P](ctx, reader, "")
-		for _, o := range all {
-			namespaces = append(namespaces, P(o).GetNamespace())
-		}
-		return namespaces, err
-	}}
+	m := &marked{
+		cache: cached,
+		kind:  P(new(T)),
+		label: label,
+		list: func(ctx context.Context) (namespaces []string, err error) {
+			all, err := fastclient.All[T, P](ctx, reader, "")
+			for _, o := range all {
+				namespaces = append(namespaces, P(o).GetNamespace())
+			}
+			return namespaces, err
+		},
+	}
 	return Source{Namespaces: m.namespaces, List: func(ctx context.Context, namespace, version string) (*corev1.PodList, error) {
 		pods := &corev1.PodList{}
 		at := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}

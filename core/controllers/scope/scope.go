@@ -47,7 +47,12 @@ type delivery struct {
 
 // New returns a scope without namespaces.
 func New(c clock.Clock) *Scope {
-	return &Scope{clock: c, open: map[string]*delivery{}, asked: map[string]bool{}, wake: make(chan struct{}, 1)}
+	return &Scope{
+		clock: c,
+		open:  map[string]*delivery{},
+		asked: map[string]bool{},
+		wake:  make(chan struct{}, 1),
+	}
 }
 
 // From sets the source of the scope. Call it before the cache starts.

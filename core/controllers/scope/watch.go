@@ -105,7 +105,12 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 		return nil, err
 	}
 	out := make(chan watch.Event)
-	p := &pump{lister: l, inner: inner, out: out, outer: watch.NewProxyWatcher(out)}
+	p := &pump{
+		lister: l,
+		inner:  inner,
+		out:    out,
+		outer:  watch.NewProxyWatcher(out),
+	}
 	go p.run(ctx)
 	return p.outer, nil
 }

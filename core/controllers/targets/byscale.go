@@ -50,9 +50,15 @@ func (r *Reader) findByScale(ctx context.Context, id identity, denied error) (*m
 			return nil, err
 		}
 		object := metadataOf(mapping)
-		object.Namespace, object.Name, object.UID, object.ResourceVersion = id.name.Namespace, id.name.Name, scale.UID, scale.ResourceVersion
+		object.Namespace = id.name.Namespace
+		object.Name = id.name.Name
+		object.UID = scale.UID
+		object.ResourceVersion = scale.ResourceVersion
 		r.replicas.Add(scale.UID, remembered{
-			version: scale.ResourceVersion, replicas: replicasOf(scale), asked: asked, until: asked.Add(retryInterval),
+			version:  scale.ResourceVersion,
+			replicas: replicasOf(scale),
+			asked:    asked,
+			until:    asked.Add(retryInterval),
 		})
 		r.recent.Add(id, answer{object, nil}, retryInterval)
 		r.kinds.leave(id.kind, denied)
@@ -71,5 +77,9 @@ func (r *Reader) askScale(ctx context.Context, mapping *meta.RESTMapping, name t
 }
 
 func replicasOf(scale *autoscalingv1.Scale) Replicas {
-	return Replicas{Spec: scale.Spec.Replicas, Status: scale.Status.Replicas, Selector: scale.Status.Selector}
+	return Replicas{
+		Spec:     scale.Spec.Replicas,
+		Status:   scale.Status.Replicas,
+		Selector: scale.Status.Selector,
+	}
 }

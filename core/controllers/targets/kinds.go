@@ -26,7 +26,11 @@ type kinds struct {
 }
 
 func newKinds(o Options, p *patience) *kinds {
-	return &kinds{options: o, patience: p, failed: utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock)}
+	return &kinds{
+		options:  o,
+		patience: p,
+		failed:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
+	}
 }
 
 // get returns the mapping of a kind after its cache has synced. The first call starts to cache the kind.

@@ -89,7 +89,11 @@ func New(o Options) (*Reader, error) {
 	}
 	p := newPatience(o.Clock)
 	return &Reader{
-		options: o, scales: scales, served: served, kinds: newKinds(o, p), patience: p,
+		options:  o,
+		scales:   scales,
+		served:   served,
+		kinds:    newKinds(o, p),
+		patience: p,
 		recent:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),
 		replicas: lru.New(cacheSize),
 		scaled:   utilcache.NewLRUExpireCacheWithClock(cacheSize, o.Clock),

@@ -50,7 +50,11 @@ func (r *Reader) Replicas(ctx context.Context, workload *metav1.PartialObjectMet
 	}
 	key := string(workload.UID) + "/" + strconv.FormatInt(workload.Generation, 10) + "/" + workload.ResourceVersion
 	return ask(ctx, r.patience, &r.asking, key, func(ctx context.Context) (Replicas, error) {
-		now := remembered{generation: workload.Generation, version: workload.ResourceVersion, asked: r.options.Clock.Now()}
+		now := remembered{
+			generation: workload.Generation,
+			version:    workload.ResourceVersion,
+			asked:      r.options.Clock.Now(),
+		}
 		now.replicas, now.err = r.askReplicas(ctx, workload)
 		now.err = r.patience.failed(ctx, string(workload.UID), now.err)
 		now.until = r.options.Clock.Now().Add(r.patience.life(now.err, replicasTTL))
@@ -130,6 +134,8 @@ func (r *Reader) askJob(ctx context.Context, workload *metav1.PartialObjectMetad
 		return Replicas{}, fmt.Errorf("get the parallelism of Job %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	return Replicas{
-		Spec: ptr.Deref(job.Spec.Parallelism, 1), Status: job.Status.Active, Selector: metav1.FormatLabelSelector(job.Spec.Selector),
+		Spec:     ptr.Deref(job.Spec.Parallelism, 1),
+		Status:   job.Status.Active,
+		Selector: metav1.FormatLabelSelector(job.Spec.Selector),
 	}, nil
 }

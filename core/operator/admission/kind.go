@@ -95,7 +95,11 @@ type Kind[H client.Object] struct {
 // NewKind returns a kind with its hub and the other served versions. A foreign kind has the version that its webhooks
 // ask for: NewKind("", "Pod", Hub[corev1.Pod]("v1")).
 func NewKind[H client.Object](group, kind string, hub Version[H], spokes ...Version[H]) Kind[H] {
-	return Kind[H]{gk: schema.GroupKind{Group: group, Kind: kind}, hub: hub, spokes: spokes}
+	return Kind[H]{
+		gk:     schema.GroupKind{Group: group, Kind: kind},
+		hub:    hub,
+		spokes: spokes,
+	}
 }
 
 // MutatePath returns the path of the mutating webhook, such as /mutate-apps-kruise-io-cloneset or /mutate-pod. The

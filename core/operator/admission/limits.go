@@ -94,7 +94,8 @@ func (l Limit) refuse(w http.ResponseWriter) {
 
 // read returns the body, unless it, or a portion of it, takes too long. The time that it waits for room does not count.
 func (l Limit) read(w http.ResponseWriter, r *http.Request, guest *guest) ([]byte, error) {
-	connection, from := http.NewResponseController(w), http.MaxBytesReader(w, r.Body, l.one)
+	connection := http.NewResponseController(w)
+	from := http.MaxBytesReader(w, r.Body, l.one)
 	var body bytes.Buffer
 	for left := readTimeout; ; {
 		n := max(min(portion, guest.size-int64(body.Len())), 1) // one more to see the end, or that it is too large

@@ -24,7 +24,12 @@ type guest struct {
 }
 
 func newRoom(share, all int64) *room {
-	return &room{share: share, all: all, guests: map[*guest]bool{}, freed: make(chan struct{})}
+	return &room{
+		share:  share,
+		all:    all,
+		guests: map[*guest]bool{},
+		freed:  make(chan struct{}),
+	}
 }
 
 // enter lets a request in that may need so many bytes, at most its address's share.

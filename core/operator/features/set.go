@@ -85,7 +85,8 @@ type Source struct {
 // the log: feature gates that this operator ignores and those that a dependency changed. The error names the feature
 // gate that is unknown or has a bad value.
 func Parse(source Source) (Set, []string, error) {
-	gates, specs := known(source.Gates), source.specs()
+	gates := known(source.Gates)
+	specs := source.specs()
 	values := featuregate.NewFeatureGate()
 	if err := values.Add(specs); err != nil {
 		return Set{}, nil, fmt.Errorf("build feature gates: %w", err)

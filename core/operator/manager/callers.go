@@ -97,7 +97,10 @@ func (c *callers) know(chain []*x509.Certificate, now time.Time) bool {
 		between.AddCert(certificate)
 	}
 	_, err = chain[0].Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots:         roots,
+		Intermediates: between,
+		CurrentTime:   now,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	return err == nil && (len(c.names) == 0 || slices.Contains(c.names, chain[0].Subject.CommonName))
 }

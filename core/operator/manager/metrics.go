@@ -32,9 +32,14 @@ func buildInfo(feature string) prometheus.Gauge {
 		}
 	}
 	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "flotilla_build_info",
-		Help:        "Always 1; the labels show the build of the operator.",
-		ConstLabels: prometheus.Labels{"feature": feature, "version": built, "revision": revision, "go_version": runtime.Version()},
+		Name: "flotilla_build_info",
+		Help: "Always 1; the labels show the build of the operator.",
+		ConstLabels: prometheus.Labels{
+			"feature":    feature,
+			"version":    built,
+			"revision":   revision,
+			"go_version": runtime.Version(),
+		},
 	})
 	gauge.Set(1)
 	return gauge

@@ -131,7 +131,8 @@ func (p *parsed) readEnvironment(operator Operator, shared *process.Flags, geten
 	if err != nil {
 		return err
 	}
-	p.FeatureGates, p.notes = set, append(p.notes, notes...)
+	p.FeatureGates = set
+	p.notes = append(p.notes, notes...)
 	p.BoundGarbage = getenv("GOGC") == ""
 
 	p.Certificates, notes, err = certs.ReadSettings(operator.Feature, defaultNamespace, getenv)

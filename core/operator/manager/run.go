@@ -105,7 +105,12 @@ func newEnvironment(operator Operator, options Options, config *rest.Config, log
 		}
 	}
 	config = shapedConfig(config, options, options.LeaderElection.writeLimit())
-	env := &Environment{Feature: operator.Feature, Options: options, Log: log, Clock: clock.RealClock{}}
+	env := &Environment{
+		Feature: operator.Feature,
+		Options: options,
+		Log:     log,
+		Clock:   clock.RealClock{},
+	}
 	env.fence = freshness.NewFence(env.LeaderVersion)
 
 	lock, err := env.newLock(withUserAgent(config, operator.Feature, "leader-election"))

@@ -72,7 +72,12 @@ func startServices(ctx context.Context, env *Environment, config *rest.Config, h
 		}
 		return nil
 	})
-	return &services{group: group, ended: ended.Done(), cancel: cancel, unregister: unregister}, nil
+	return &services{
+		group:      group,
+		ended:      ended.Done(),
+		cancel:     cancel,
+		unregister: unregister,
+	}, nil
 }
 
 // metricsHandler serves controller-runtime's registry, which has the metrics of controllers, clients and work queues.

@@ -91,7 +91,12 @@ func (e *Environment) After(ctx context.Context, needs Needs, setUp func(context
 func (e *Environment) missing(ctx context.Context, needs Needs) []string {
 	missing := missingCRDs(ctx, e, needs.CRDs)
 	for _, kind := range needs.Reads {
-		rights := optional.Rights{Namespace: e.Options.Namespace, Group: kind.Group, Resource: kind.Resource, Verbs: []string{"list", "watch"}}
+		rights := optional.Rights{
+			Namespace: e.Options.Namespace,
+			Group:     kind.Group,
+			Resource:  kind.Resource,
+			Verbs:     []string{"list", "watch"},
+		}
 		verbs, err := rights.Lacking(ctx, e.Manager.GetClient())
 		switch {
 		case err != nil && ctx.Err() == nil:

@@ -110,7 +110,11 @@ func (w *webhooks) ready(ctx context.Context) error {
 		return err
 	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: w.certificates.Source().Roots(), ServerName: w.name, MinVersion: tls.VersionTLS12},
+		TLSClientConfig: &tls.Config{
+			RootCAs:    w.certificates.Source().Roots(),
+			ServerName: w.name,
+			MinVersion: tls.VersionTLS12,
+		},
 		DisableKeepAlives: true,
 	}
 	response, err := transport.RoundTrip(request)

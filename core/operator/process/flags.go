@@ -26,7 +26,11 @@ type Flags struct {
 // AddFlags adds --feature-gates, --kubeconfig, -v and the flags of zap. gates are the feature gates that the process
 // reads.
 func AddFlags(set *pflag.FlagSet, gates ...features.Gate) *Flags {
-	f := &Flags{set: set, consulted: gates, gates: set.StringSlice("feature-gates", nil, features.Help(gates...))}
+	f := &Flags{
+		set:       set,
+		consulted: gates,
+		gates:     set.StringSlice("feature-gates", nil, features.Help(gates...)),
+	}
 	native := flag.NewFlagSet(set.Name(), flag.ContinueOnError)
 	f.logs.BindFlags(native)
 	ctrlconfig.RegisterFlags(native)
@@ -46,5 +50,9 @@ func (f *Flags) Log() logr.Logger {
 
 // FeatureGates returns the feature gates set by the flag and the environment, and notes about them for the log.
 func (f *Flags) FeatureGates(getenv func(string) string) (gates features.Set, notes []string, err error) {
-	return features.Parse(features.Source{Flag: strings.Join(*f.gates, ","), Getenv: getenv, Gates: f.consulted})
+	return features.Parse(features.Source{
+		Flag:   strings.Join(*f.gates, ","),
+		Getenv: getenv,
+		Gates:  f.consulted,
+	})
 }

@@ -25,7 +25,8 @@ func (l Limits) Limit(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, 0
 	if l.QPS > 0 {
-		config.QPS, config.Burst = l.QPS, max(l.Burst, int(l.QPS), 1)
+		config.QPS = l.QPS
+		config.Burst = max(l.Burst, int(l.QPS), 1)
 	}
 	return config
 }

@@ -50,7 +50,10 @@ func newReviewer(config *rest.Config, log logr.Logger) (*reviewer, error) {
 		return nil, fmt.Errorf("make a client for reviews of access: %w", err)
 	}
 	return &reviewer{
-		tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), known: utilcache.NewLRUExpireCache(reviewsKept), log: log,
+		tokens: tokens.TokenReviews(),
+		access: access.SubjectAccessReviews(),
+		known:  utilcache.NewLRUExpireCache(reviewsKept),
+		log:    log,
 	}, nil
 }
 
@@ -73,7 +76,8 @@ func (r *reviewer) review(request *http.Request) int {
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return http.StatusUnauthorized
 	}
-	verb, path := strings.ToLower(request.Method), request.URL.Path
+	verb := strings.ToLower(request.Method)
+	path := request.URL.Path
 	key := sha256.Sum256([]byte(verb + "\x00" + path + "\x00" + token))
 	if code, ok := r.known.Get(key); ok {
 		return code.(int)
@@ -103,7 +107,10 @@ func (r *reviewer) ask(ctx context.Context, token, verb, path string) (int, erro
 		extra[name] = authorizationv1.ExtraValue(values)
 	}
 	may, err := r.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
+		User:                  user.Username,
+		Groups:                user.Groups,
+		UID:                   user.UID,
+		Extra:                 extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb},
 	}}, metav1.CreateOptions{})
 	if err != nil {

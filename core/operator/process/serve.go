@@ -54,7 +54,9 @@ func (e Endpoint) listen(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	return tls.NewListener(listener, &tls.Config{
-		GetCertificate: e.certificateOr(&fallback), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: e.certificateOr(&fallback),
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
 	}), nil
 }
 

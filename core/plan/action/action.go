@@ -259,7 +259,11 @@ func (p *Plan) Hold(s *Step, a Action) {
 
 // Wait appends a reason for waiting.
 func (p *Plan) Wait(reason, object, format string, args ...any) {
-	p.Waits = append(p.Waits, Wait{Reason: reason, Object: object, Message: fmt.Sprintf(format, args...)})
+	p.Waits = append(p.Waits, Wait{
+		Reason:  reason,
+		Object:  object,
+		Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // RequeueWithin asks for another pass after d at the latest. Durations of zero or less are ignored.

@@ -66,7 +66,8 @@ func (p *Plan) WantsSince(steps int) bool {
 
 // Tries counts the actions of the steps with the name that may be tried.
 func (p *Plan) Tries(step string) int {
-	n, w := 0, walk{plan: p}
+	n := 0
+	w := walk{plan: p}
 	for i := range p.Steps {
 		tried := w.tries(&p.Steps[i])
 		if p.Steps[i].Name == step {
@@ -237,7 +238,8 @@ func (p *Plan) explain(all []reason) {
 		return
 	}
 	slices.SortStableFunc(all, func(a, b reason) int { return a.waitsBefore - b.waitsBefore })
-	waits, known := make([]Wait, 0, len(p.Waits)+len(all)), map[Wait]bool{}
+	waits := make([]Wait, 0, len(p.Waits)+len(all))
+	known := map[Wait]bool{}
 	for at := 0; at <= len(p.Waits); at++ {
 		for ; len(all) > 0 && all[0].waitsBefore == at; all = all[1:] {
 			a := all[0].action
@@ -245,13 +247,15 @@ func (p *Plan) explain(all []reason) {
 			if told == nil && w.Reason == "" || known[w] {
 				continue
 			}
-			known[w], waits = true, append(waits, w)
+			known[w] = true
+			waits = append(waits, w)
 			if told != nil {
 				p.Deferred = append(p.Deferred, DeferredAction{a.Verb, *told})
 			}
 		}
 		if at < len(p.Waits) {
-			known[p.Waits[at]], waits = true, append(waits, p.Waits[at])
+			known[p.Waits[at]] = true
+			waits = append(waits, p.Waits[at])
 		}
 	}
 	p.Waits = waits
@@ -261,7 +265,11 @@ func (p *Plan) explain(all []reason) {
 // is nothing to report.
 func (p *Plan) reasonOf(a *Action) (w Wait, told *Told) {
 	known := p.Refusals[a.Purpose()]
-	w = Wait{Reason: WaitRefused, Object: a.Object.GetName(), Message: known.Message}
+	w = Wait{
+		Reason:  WaitRefused,
+		Object:  a.Object.GetName(),
+		Message: known.Message,
+	}
 	if a.GeneratedName {
 		w.Object = ""
 	}
@@ -274,9 +282,11 @@ func (p *Plan) reasonOf(a *Action) (w Wait, told *Told) {
 	case !known.Probing && !known.Targets[a.Target()].Transient: // nothing to report
 		return Wait{}, nil
 	case a.Verb == Create:
-		w.Reason, w.Message = WaitConflict, "the server reports a conflict"
+		w.Reason = WaitConflict
+		w.Message = "the server reports a conflict"
 	default:
-		w.Reason, w.Message = WaitConflict, "another client has changed it"
+		w.Reason = WaitConflict
+		w.Message = "another client has changed it"
 	}
 	if known.Message == "" {
 		return w, nil

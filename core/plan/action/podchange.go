@@ -144,7 +144,13 @@ func (c *PodChange) ResizeAs(manager string) { c.resizeManager = manager }
 // Ready that another client has written in the kubelet's words the kubelet sees no difference, and it sends its own
 // last one once more.
 func (c *PodChange) SetCondition(t corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
-	wanted := corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message, LastTransitionTime: c.Now}
+	wanted := corev1.PodCondition{
+		Type:               t,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		LastTransitionTime: c.Now,
+	}
 	c.conditions = slices.DeleteFunc(c.conditions, func(n corev1.PodCondition) bool { return n.Type == t })
 	if old := conditionIn(c.Pod.Status.Conditions, t); old != nil {
 		if old.Status == status && old.Reason == reason && old.Message == message {

@@ -21,7 +21,11 @@ func (c *PodChange) Patches() []Patch {
 	}
 	if len(c.resources) > 0 {
 		body := map[string]any{"spec": c.containerSpec(c.resourceList)}
-		patches = append(patches, Patch{Subresource: "resize", Body: body, FieldManager: c.resizeManager})
+		patches = append(patches, Patch{
+			Subresource:  "resize",
+			Body:         body,
+			FieldManager: c.resizeManager,
+		})
 	}
 	if needMain {
 		body := map[string]any{}
@@ -57,8 +61,10 @@ func (c *PodChange) conditionList() []any {
 	list := make([]any, 0, len(c.conditions))
 	for _, n := range c.conditions {
 		list = append(list, map[string]any{
-			"type": string(n.Type), "status": string(n.Status),
-			"reason": textOrNil(n.Reason), "message": textOrNil(n.Message),
+			"type":               string(n.Type),
+			"status":             string(n.Status),
+			"reason":             textOrNil(n.Reason),
+			"message":            textOrNil(n.Message),
 			"lastTransitionTime": n.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z"),
 		})
 	}

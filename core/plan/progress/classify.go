@@ -41,12 +41,28 @@ func OutcomeOf(err error) Outcome {
 	case apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):
 		return Outcome{State: Stale, Err: err, gone: true}
 	case isBusy(err):
-		return Outcome{State: Failed, Err: err, fatal: true, busy: true, retryAfter: max(retryAfter(err), time.Second)}
+		return Outcome{
+			State:      Failed,
+			Err:        err,
+			fatal:      true,
+			busy:       true,
+			retryAfter: max(retryAfter(err), time.Second),
+		}
 	case isRefusal(err):
 		isolated := apierrors.HasStatusCause(err, NodeCapacityCause) // one node is no evidence about others
-		return Outcome{State: Blocked, Err: err, isolated: isolated, retryAfter: retryAfter(err)}
+		return Outcome{
+			State:      Blocked,
+			Err:        err,
+			isolated:   isolated,
+			retryAfter: retryAfter(err),
+		}
 	default:
-		return Outcome{State: Failed, Err: err, fatal: true, retryAfter: retryAfter(err)}
+		return Outcome{
+			State:      Failed,
+			Err:        err,
+			fatal:      true,
+			retryAfter: retryAfter(err),
+		}
 	}
 }
 
@@ -66,13 +82,21 @@ func NameTaken(doing string, exists error, found metav1.Object, owner types.UID)
 		}
 		holder = "belongs to " + ref.Kind + " " + ref.Name
 	}
-	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w and %s", doing, ErrNameTaken, holder)}
+	return Outcome{
+		State:    Blocked,
+		isolated: true,
+		Err:      fmt.Errorf("%s: %w and %s", doing, ErrNameTaken, holder),
+	}
 }
 
 // ClaimMounted is the outcome of an action that would take away a claim which the pod mounts. doing describes the
 // attempted action.
 func ClaimMounted(doing, pod string) Outcome {
-	return Outcome{State: Blocked, isolated: true, Err: fmt.Errorf("%s: %w by pod %s", doing, errClaimMounted, pod)}
+	return Outcome{
+		State:    Blocked,
+		isolated: true,
+		Err:      fmt.Errorf("%s: %w by pod %s", doing, errClaimMounted, pod),
+	}
 }
 
 // DryRunOutcome returns the outcome of the action for an error of its dry run, or for none. If a webhook allows no dry

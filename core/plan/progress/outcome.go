@@ -66,11 +66,15 @@ func (r *Outcome) ClaimMounted() bool { return errors.Is(r.Err, errClaimMounted)
 // failure is the remembered part of an outcome that is not done.
 func (r *Outcome) failure() refusals.Failure {
 	f := refusals.Failure{
-		Message: r.FailureText(), RetryAfter: r.retryAfter, Late: r.Late, MayHaveSucceeded: r.State == Failed && MayHaveSucceeded(r.Err), Conflict: r.State == Stale,
-		Overtaken:    r.overtaken,
-		Isolated:     r.isolated || apierrors.IsAlreadyExists(r.Err), // one name is no evidence about others
-		NodeTooSmall: apierrors.HasStatusCause(r.Err, NodeCapacityCause),
-		ByBudget:     isBudget(r.Err),
+		Message:          r.FailureText(),
+		RetryAfter:       r.retryAfter,
+		Late:             r.Late,
+		MayHaveSucceeded: r.State == Failed && MayHaveSucceeded(r.Err),
+		Conflict:         r.State == Stale,
+		Overtaken:        r.overtaken,
+		Isolated:         r.isolated || apierrors.IsAlreadyExists(r.Err), // one name is no evidence about others
+		NodeTooSmall:     apierrors.HasStatusCause(r.Err, NodeCapacityCause),
+		ByBudget:         isBudget(r.Err),
 	}
 	if r.ClaimMounted() {
 		f.Message = ""

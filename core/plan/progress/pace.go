@@ -25,7 +25,11 @@ func newPace(slowStart bool, limit int) *pace {
 	if limit == 0 {
 		limit = DefaultParallelism
 	}
-	p := &pace{slowStart: slowStart, limit: limit, allowed: min(initialParallelism, limit)}
+	p := &pace{
+		slowStart: slowStart,
+		limit:     limit,
+		allowed:   min(initialParallelism, limit),
+	}
 	if slowStart {
 		p.allowed = 1
 	}
@@ -44,7 +48,8 @@ func (p *pace) ended(r *Outcome) {
 	p.underWay--
 	switch {
 	case r.State == Done:
-		p.allowed, p.refused = min(p.allowed+1, p.limit), 0
+		p.allowed = min(p.allowed+1, p.limit)
+		p.refused = 0
 	case r.fatal, p.slowStart && !r.isolated:
 		p.failed = true
 	case r.State == Blocked && !r.isolated:

@@ -59,7 +59,11 @@ func (o *Result) add(r Outcome, pause time.Duration) {
 	case Failed:
 		o.Err = errors.Join(o.Err, r.Err)
 	case Blocked:
-		o.Blocked = append(o.Blocked, Refusal{Action: r.Action, Message: message(r.Err), RetryAfter: pause})
+		o.Blocked = append(o.Blocked, Refusal{
+			Action:     r.Action,
+			Message:    message(r.Err),
+			RetryAfter: pause,
+		})
 	}
 	o.retryIn(pause)
 }

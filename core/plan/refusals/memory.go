@@ -215,7 +215,11 @@ func (m *Tracker) Forget(name types.NamespacedName) {
 func (m *Tracker) of(key memory.Key, generation int64) *workload {
 	w, ok := m.workloads.Get(key)
 	if !ok {
-		w = &workload{generation: generation, available: -1, purposes: map[action.Purpose]*purposeState{}}
+		w = &workload{
+			generation: generation,
+			available:  -1,
+			purposes:   map[action.Purpose]*purposeState{},
+		}
 		m.workloads.Set(key, w)
 	}
 	return w
@@ -298,7 +302,8 @@ func (w *workload) prune(now time.Time) {
 
 // endPauses ends pauses that an edit of the workload, or one more available pod, makes pointless.
 func (w *workload) endPauses(at Observation) {
-	edited, relieved := at.Generation != w.generation, false
+	edited := at.Generation != w.generation
+	relieved := false
 	w.generation = at.Generation
 	if at.Available != nil {
 		available := at.Available()
@@ -316,7 +321,8 @@ func (w *workload) endPauses(at Observation) {
 			due := at.Now
 			if !edited && t.byBudget {
 				due = due.Add(relief)
-				t.turn, r.pausedUntil = earlier(t.turn, due), earlier(r.pausedUntil, due)
+				t.turn = earlier(t.turn, due)
+				r.pausedUntil = earlier(r.pausedUntil, due)
 			} else {
 				t.turn, r.pausedUntil = due, due
 			}
@@ -332,10 +338,23 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func (r *purposeState) view(now time.Time) action.RefusedPurpose {
-	v := action.RefusedPurpose{Probing: r.streak > 0, Until: r.pausedUntil, OnlyByBudget: true, Targets: make(map[string]action.Refusal, len(r.targets))}
+	v := action.RefusedPurpose{
+		Probing:      r.streak > 0,
+		Until:        r.pausedUntil,
+		OnlyByBudget: true,
+		Targets:      make(map[string]action.Refusal, len(r.targets)),
+	}
 	for key, t := range r.targets {
 		v.OnlyByBudget = v.OnlyByBudget && t.byBudget
-		v.Targets[key] = action.Refusal{Until: t.turn, Transient: t.transient, Revision: t.revision, MayHaveSucceeded: t.unanswered, Version: t.version, ByBudget: t.byBudget, NodeTooSmall: t.tooSmall}
+		v.Targets[key] = action.Refusal{
+			Until:            t.turn,
+			Transient:        t.transient,
+			Revision:         t.revision,
+			MayHaveSucceeded: t.unanswered,
+			Version:          t.version,
+			ByBudget:         t.byBudget,
+			NodeTooSmall:     t.tooSmall,
+		}
 	}
 	v.Told, v.StillWanted = r.told(now)
 	return v
@@ -359,6 +378,8 @@ func (r *purposeState) told(now time.Time) (text action.Told, wanted bool) {
 		return action.Told{}, false
 	}
 	return action.Told{
-		Message: first.message, ByBudget: first.byBudget, NodeTooSmall: !first.tooSmall.Since.IsZero(),
+		Message:      first.message,
+		ByBudget:     first.byBudget,
+		NodeTooSmall: !first.tooSmall.Since.IsZero(),
 	}, !r.overdue(first, now)
 }

@@ -37,7 +37,9 @@ func (t *target) fail(a *action.Action, f Failure, now time.Time) (own bool) {
 	}
 	t.tries++
 	t.revision = a.Revision
-	t.tried, t.message, t.unanswered = now, f.Message, t.unanswered || f.MayHaveSucceeded
+	t.tried = now
+	t.message = f.Message
+	t.unanswered = t.unanswered || f.MayHaveSucceeded
 	// Once back in service, a pod would leave it again before the budget refuses the same write.
 	t.late = t.late || f.Late || f.ByBudget && a.OutOfService
 	t.byBudget = f.ByBudget && !t.late

@@ -43,7 +43,10 @@ type Template struct {
 func Compile(t *corev1.PodTemplateSpec, rules Rules) *Template {
 	pod := &corev1.Pod{Spec: *t.Spec.DeepCopy()}
 	compiled := &Template{
-		rules: rules, nodeName: pod.Spec.NodeName, affinity: nodeaffinity.GetRequiredNodeAffinity(pod), tolerations: pod.Spec.Tolerations,
+		rules:       rules,
+		nodeName:    pod.Spec.NodeName,
+		affinity:    nodeaffinity.GetRequiredNodeAffinity(pod),
+		tolerations: pod.Spec.Tolerations,
 	}
 	switch rules {
 	case ForDaemons:

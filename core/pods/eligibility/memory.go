@@ -87,7 +87,9 @@ func (m *Memory) of(set metav1.Object) *knownSet {
 // renew forgets the results for another generation.
 func (s *knownSet) renew(generation int64, template *corev1.PodTemplateSpec, rules Rules) {
 	if s.template == nil || s.generation != generation {
-		s.generation, s.template, s.verdicts = generation, Compile(template, rules), map[string]knownVerdict{}
+		s.generation = generation
+		s.template = Compile(template, rules)
+		s.verdicts = map[string]knownVerdict{}
 	}
 }
 

@@ -16,7 +16,9 @@ func Pin(spec *corev1.PodSpec, node string) {
 	}
 	spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
-			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+			Key:      metav1.ObjectNameField,
+			Operator: corev1.NodeSelectorOpIn,
+			Values:   []string{node},
 		}}}},
 	}
 }

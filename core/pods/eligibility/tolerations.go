@@ -29,7 +29,11 @@ func WithDefaults(tolerations []corev1.Toleration, hostNetwork bool) []corev1.To
 // short of something or cordoned.
 func defaults(hostNetwork bool) []corev1.Toleration {
 	exists := func(key string, effect corev1.TaintEffect) corev1.Toleration {
-		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+		return corev1.Toleration{
+			Key:      key,
+			Operator: corev1.TolerationOpExists,
+			Effect:   effect,
+		}
 	}
 	all := []corev1.Toleration{
 		exists(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),

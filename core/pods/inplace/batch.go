@@ -53,7 +53,9 @@ func highestPriority(pod *corev1.Pod, names sets.Set[string]) sets.Set[string] {
 		case !ok:
 			chosen.Insert(name)
 		case !found || priority > top:
-			top, found, highest = priority, true, sets.New(name)
+			top = priority
+			found = true
+			highest = sets.New(name)
 		case priority == top:
 			highest.Insert(name)
 		}
@@ -136,7 +138,14 @@ func divide(c *action.PodChange, s *record.State, ch record.Changes, onTheirWay 
 	now, behind := resizesFirst(now, c.Pod, onTheirWay)
 	behind.Add(held)
 	later.Add(behind)
-	return batch{chosen: chosen, onTheirWay: onTheirWay, now: now, behind: behind, later: later, begun: begun}
+	return batch{
+		chosen:     chosen,
+		onTheirWay: onTheirWay,
+		now:        now,
+		behind:     behind,
+		later:      later,
+		begun:      begun,
+	}
 }
 
 // restOfBatch are the chosen containers with changes left that belong to the batch that was written last. It is empty
@@ -193,7 +202,9 @@ func (b batch) start(c *action.PodChange, s *record.State) {
 	s.RecordRestarts(c.Pod, now.Restarts)
 	recordRaisedLimits(s, c.Pod, now)
 	b.record(c, s)
-	s.NextContainerImages, s.NextContainerResources, s.NextContainerRefMetadata = later.Images, later.Resources, later.Metadata
+	s.NextContainerImages = later.Images
+	s.NextContainerResources = later.Resources
+	s.NextContainerRefMetadata = later.Metadata
 	s.NextContainerRestarts = sets.List(later.Restarts)
 	s.PreCheckBeforeNext = nil
 	if later.Containers().Len() > 0 && b.behind.Containers().Len() == 0 {
@@ -243,7 +254,8 @@ func recordResized(s *record.State, pod *corev1.Pod, resized sets.Set[string]) {
 // the spec. A container has its limits for sure only if it ran when they were written and is restarted now, which waits for
 // them: a run that began in between is inside the old limit of the pod.
 func recordRaisedLimits(s *record.State, pod *corev1.Pod, now record.Changes) {
-	raised, restarted := sets.New[string](), now.Restarted()
+	raised := sets.New[string]()
+	restarted := now.Restarted()
 	for _, name := range s.RaisedLimits {
 		c := running.Container(pod, name)
 		if c != nil && (!restarted.Has(name) || completion.AwaitResources(pod, c) != nil || running.Since(pod, name, s.WrittenAt(name))) {

@@ -56,11 +56,16 @@ func asMade(t *corev1.PodTemplateSpec) *corev1.Pod {
 	status := func(containers []corev1.Container) (all []corev1.ContainerStatus) {
 		for i := range containers {
 			name := containers[i].Name
-			all = append(all, corev1.ContainerStatus{Name: name, ContainerID: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+			all = append(all, corev1.ContainerStatus{
+				Name:        name,
+				ContainerID: name,
+				State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			})
 		}
 		return all
 	}
-	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = status(pod.Spec.Containers), status(pod.Spec.InitContainers)
+	pod.Status.ContainerStatuses = status(pod.Spec.Containers)
+	pod.Status.InitContainerStatuses = status(pod.Spec.InitContainers)
 	return pod
 }
 

@@ -65,11 +65,16 @@ func writePlan(p record.Prior, c *action.PodChange, s *record.State, g *record.G
 	if way.Len() > 0 {
 		s.ContainerBatchesRecord = []record.Batch{{Timestamp: c.Now, Containers: sets.List(way)}}
 	}
-	g.NotReadySince, g.UpdateEnvFromMetadata = notReadySince(c.Pod), len(ch.Metadata) > 0
-	g.ContainerImages, g.ContainerResources, g.ContainerRefMetadata = ch.Images, ch.Resources, ch.Metadata
-	g.ContainerRestarts, g.RestartsOwed = sets.List(ch.Restarts), p.Owed(c.Pod)
+	g.NotReadySince = notReadySince(c.Pod)
+	g.UpdateEnvFromMetadata = len(ch.Metadata) > 0
+	g.ContainerImages = ch.Images
+	g.ContainerResources = ch.Resources
+	g.ContainerRefMetadata = ch.Metadata
+	g.ContainerRestarts = sets.List(ch.Restarts)
+	g.RestartsOwed = p.Owed(c.Pod)
 	if p.Grace != nil && p.State != nil {
-		g.NotReadySince, s.UpdateTimestamp = p.Grace.NotReadySince, p.State.UpdateTimestamp
+		g.NotReadySince = p.Grace.NotReadySince
+		s.UpdateTimestamp = p.State.UpdateTimestamp
 	}
 	record.WriteState(c, s)
 	record.WriteGrace(c, g)

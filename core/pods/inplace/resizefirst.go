@@ -42,7 +42,9 @@ func resizesLast(ch record.Changes, c *action.PodChange, s *record.State) (now, 
 // else waits until the node has carried them out.
 func resizesFirst(ch record.Changes, pod *corev1.Pod, onTheirWay sets.Set[string]) (ahead, behind record.Changes) {
 	ahead, behind = ch, record.NewChanges()
-	behind.Images, behind.Metadata, behind.Restarts = ch.Images, ch.Metadata, ch.Restarts
+	behind.Images = ch.Images
+	behind.Metadata = ch.Metadata
+	behind.Restarts = ch.Restarts
 	for name := range ch.Restarted() {
 		_, written := ch.Resources[name]
 		if written && running.Is(pod, name) || onTheirWay.Has(name) && completion.ResizeUnderWay(pod, running.Container(pod, name)) {

@@ -64,7 +64,8 @@ func unrecorded(p record.Prior, pod *corev1.Pod, template *corev1.PodTemplateSpe
 		}
 		fields := resourcesIn(e)
 		for _, want := range podspec.LongRunning(&template.Spec) {
-			have, wanted := running.Container(pod, want.Name), quantity.Effective(want.Resources)
+			have := running.Container(pod, want.Name)
+			wanted := quantity.Effective(want.Resources)
 			if have != nil && fields[want.Name].differ(have.Resources, wanted) && o.LoweredLimit(have, wanted) == "" {
 				lost.Insert(want.Name)
 			}

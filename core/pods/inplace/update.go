@@ -163,7 +163,11 @@ func (u *Update) Interrupts(pod *corev1.Pod) bool {
 func (u *Update) Begin(c *action.PodChange, graceSeconds int32) {
 	before := record.Read(c)
 	ch, plain, resized := u.forPod(c.Pod, before)
-	s := &record.State{Revision: u.revision, UpdateTimestamp: c.Now, SeenResizes: seenResizes(c.Pod, u.revision)}
+	s := &record.State{
+		Revision:        u.revision,
+		UpdateTimestamp: c.Now,
+		SeenResizes:     seenResizes(c.Pod, u.revision),
+	}
 	way := takeOver(s, c, before, u.options).Union(resized)
 	recordResized(s, c.Pod, resized)
 	s.UpdateImages = s.UpdateImages || len(ch.Images) > 0
@@ -204,7 +208,9 @@ func takeOver(s *record.State, c *action.PodChange, before record.Prior, o Optio
 		}
 		s.LastContainerStatuses[name] = earlier.LastContainerStatuses[name]
 	}
-	s.UpdateImages, s.UpdateEnvFromMetadata, s.UpdateResources = len(a.Images) > 0, len(a.Env) > 0, len(a.Resources) > 0
+	s.UpdateImages = len(a.Images) > 0
+	s.UpdateEnvFromMetadata = len(a.Env) > 0
+	s.UpdateResources = len(a.Resources) > 0
 	for _, name := range earlier.RaisedLimits {
 		if c.Now.Sub(earlier.WrittenAt(name)) < completion.UnsureTime {
 			s.RaisedLimits = append(s.RaisedLimits, name)
@@ -243,7 +249,8 @@ func (u *Update) forPod(pod *corev1.Pod, before record.Prior) (record.Changes, r
 	plain := record.Plain{Finalizers: s.AddFinalizers, DeleteFinalizers: s.RemoveFinalizers}
 	u.sortKeys(&ch, &plain, agentreport.FieldLabels, s.Labels, u.template.Labels)
 	u.sortKeys(&ch, &plain, agentreport.FieldAnnotations, s.Annotations, u.template.Annotations)
-	plain.Labels, plain.Annotations = record.Differing(pod.Labels, plain.Labels), record.Differing(pod.Annotations, plain.Annotations)
+	plain.Labels = record.Differing(pod.Labels, plain.Labels)
+	plain.Annotations = record.Differing(pod.Annotations, plain.Annotations)
 	ch = ch.MissingOn(pod)
 	if before.Unreadable() { // unknown values are not asked for: they could block the pod permanently
 		maps.DeleteFunc(ch.Metadata, func(name string, m record.Metadata) bool {

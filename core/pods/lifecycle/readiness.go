@@ -78,7 +78,8 @@ func setNotReadyKeys(c *action.PodChange, keys []notReadyKey) {
 	}
 	status := corev1.ConditionFalse
 	if len(keys) == 0 {
-		status, message = corev1.ConditionTrue, []byte("[]")
+		status = corev1.ConditionTrue
+		message = []byte("[]")
 	}
 	c.SetCondition(contract.KruisePodReady, status, "", string(message))
 }

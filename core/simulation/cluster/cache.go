@@ -66,6 +66,7 @@ func (w *World) Mutated() action.Object {
 // WatchForChanges keeps a copy of an object, with DetectMutation.
 func (w *World) WatchForChanges(o action.Object) {
 	if w.Options.DetectMutation {
-		w.originals, w.copies = append(w.originals, o), append(w.copies, o.DeepCopyObject().(action.Object))
+		w.originals = append(w.originals, o)
+		w.copies = append(w.copies, o.DeepCopyObject().(action.Object))
 	}
 }

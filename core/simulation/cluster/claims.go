@@ -16,8 +16,18 @@ func (w *World) bind(key types.NamespacedName) {
 		return
 	}
 	n := *claim
-	n.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes}
-	w.Commit(Event{Type: Modified, Actor: BinderActor, Object: &n, Old: claim, Subresource: "status"})
+	n.Status = corev1.PersistentVolumeClaimStatus{
+		Phase:       corev1.ClaimBound,
+		Capacity:    claim.Spec.Resources.Requests,
+		AccessModes: claim.Spec.AccessModes,
+	}
+	w.Commit(Event{
+		Type:        Modified,
+		Actor:       BinderActor,
+		Object:      &n,
+		Old:         claim,
+		Subresource: "status",
+	})
 }
 
 // releaseClaims lets terminating claims go that no pod uses.

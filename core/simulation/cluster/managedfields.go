@@ -52,8 +52,13 @@ func managedEntry(manager string, at metav1.Time, fields managedTree) metav1.Man
 		panic(fmt.Sprintf("write managed fields: %v", err)) // maps of text always become JSON
 	}
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at, FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(string(text)), Subresource: "resize",
+		Manager:     manager,
+		Operation:   metav1.ManagedFieldsOperationUpdate,
+		APIVersion:  "v1",
+		Time:        &at,
+		FieldsType:  "FieldsV1",
+		FieldsV1:    metav1.NewFieldsV1(string(text)),
+		Subresource: "resize",
 	}
 }
 

@@ -97,7 +97,9 @@ func mergeFor(o action.Object, patchType types.PatchType) (mergeFunc, error) {
 		}, nil
 	}
 	return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusUnsupportedMediaType,
+		Reason:  metav1.StatusReasonUnsupportedMediaType,
 		Message: fmt.Sprintf("kind %s does not take patches of type %q", KindOf(o), patchType),
 	}}
 }

@@ -45,7 +45,11 @@ func (q *queue) Pop() any {
 // After makes something happen once the time has passed.
 func (w *World) After(d time.Duration, do func()) {
 	w.queue.count++
-	heap.Push(&w.queue, happening{at: w.now.Add(d), order: w.queue.count, do: do})
+	heap.Push(&w.queue, happening{
+		at:    w.now.Add(d),
+		order: w.queue.count,
+		do:    do,
+	})
 }
 
 // Step makes the next thing happen and moves the time to it. It returns false if nothing will happen by itself any

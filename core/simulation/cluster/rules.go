@@ -48,7 +48,8 @@ func validateUpdate(subresource string, old, n action.Object) (specChanged bool,
 			errs = append(errs, forbidden("data", "the data of a revision never change"))
 		}
 	default:
-		spec, status = !Same(Member(old, "Spec"), Member(n, "Spec")), !Same(Member(old, "Status"), Member(n, "Status"))
+		spec = !Same(Member(old, "Spec"), Member(n, "Spec"))
+		status = !Same(Member(old, "Status"), Member(n, "Status"))
 		if spec && subresource != "" {
 			errs = append(errs, forbidden("spec", "the spec cannot change through "+subresource))
 		}
@@ -62,7 +63,8 @@ func validateUpdate(subresource string, old, n action.Object) (specChanged bool,
 // shrinksTooFar reports whether a claim asks for less than before and for no more than it has. One whose growth has
 // failed may ask for less than that.
 func shrinksTooFar(old, n *corev1.PersistentVolumeClaim) bool {
-	was, is := old.Spec.Resources.Requests[corev1.ResourceStorage], n.Spec.Resources.Requests[corev1.ResourceStorage]
+	was := old.Spec.Resources.Requests[corev1.ResourceStorage]
+	is := n.Spec.Resources.Requests[corev1.ResourceStorage]
 	return is.Cmp(was) < 0 && is.Cmp(old.Status.Capacity[corev1.ResourceStorage]) <= 0
 }
 
@@ -71,7 +73,8 @@ func validateMetadata(subresource string, old, n action.Object) field.ErrorList 
 	if old.GetUID() != n.GetUID() || old.GetName() != n.GetName() || !Same(old.GetDeletionTimestamp(), n.GetDeletionTimestamp()) {
 		errs = append(errs, forbidden("metadata", "identity and deletion cannot change"))
 	}
-	owners, finalizers := !Same(old.GetOwnerReferences(), n.GetOwnerReferences()), !Same(old.GetFinalizers(), n.GetFinalizers())
+	owners := !Same(old.GetOwnerReferences(), n.GetOwnerReferences())
+	finalizers := !Same(old.GetFinalizers(), n.GetFinalizers())
 	if subresource != "" && (owners || finalizers) {
 		errs = append(errs, forbidden("metadata", "only labels and annotations can change through "+subresource))
 	}

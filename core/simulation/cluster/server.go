@@ -116,7 +116,13 @@ func (w *World) update(actor, subresource string, old, n action.Object) (action.
 	if specChanged && hasGeneration(n) {
 		n.SetGeneration(old.GetGeneration() + 1)
 	}
-	e := Event{Type: Modified, Actor: actor, Object: n, Old: old, Subresource: subresource}
+	e := Event{
+		Type:        Modified,
+		Actor:       actor,
+		Object:      n,
+		Old:         old,
+		Subresource: subresource,
+	}
 	if err := w.ask(w.Options.Admission, e); err != nil {
 		return nil, err
 	}

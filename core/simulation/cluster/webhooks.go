@@ -14,7 +14,9 @@ func (w *World) ask(webhooks func(*World, Event) error, e Event) error {
 	if webhooks == nil {
 		return nil
 	}
-	e.Kind, e.Time, e.DryRun = KindOf(e.Object), w.now, w.inDryRun
+	e.Kind = KindOf(e.Object)
+	e.Time = w.now
+	e.DryRun = w.inDryRun
 	err := webhooks(w, e)
 	var answer apierrors.APIStatus
 	switch {
@@ -31,7 +33,11 @@ func Denied(webhook string, err error) error {
 	if err == nil {
 		return nil
 	}
-	denied := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}}
+	denied := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusInternalServerError,
+		Message: err.Error(),
+	}}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		denied.ErrStatus = status.Status()

@@ -57,11 +57,14 @@ func New(options Options) *World {
 		start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return &World{
-		Options: options, begin: start, now: start,
-		rng:    rand.New(rand.NewPCG(options.Seed, 1)), //nolint:gosec // a simulation needs no secrecy
-		tables: map[string]*table{},
-		shown:  map[*corev1.Pod]*corev1.Pod{},
-		writes: map[string]int{}, noops: map[string]int{},
+		Options: options,
+		begin:   start,
+		now:     start,
+		rng:     rand.New(rand.NewPCG(options.Seed, 1)), //nolint:gosec // a simulation needs no secrecy
+		tables:  map[string]*table{},
+		shown:   map[*corev1.Pod]*corev1.Pod{},
+		writes:  map[string]int{},
+		noops:   map[string]int{},
 	}
 }
 

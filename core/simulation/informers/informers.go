@@ -38,8 +38,11 @@ type indexOf struct{ kind, field string }
 // New returns a cache with the options, which shows nothing yet.
 func New(w *cluster.World, o cache.Options) *Cache {
 	c := &Cache{
-		world: w, fallback: o.DefaultTransform, kinds: map[string]cache.ByObject{},
-		indexes: map[indexOf]client.IndexerFunc{}, shown: map[action.Object]action.Object{},
+		world:    w,
+		fallback: o.DefaultTransform,
+		kinds:    map[string]cache.ByObject{},
+		indexes:  map[indexOf]client.IndexerFunc{},
+		shown:    map[action.Object]action.Object{},
 	}
 	for kind, settings := range o.ByObject {
 		c.kinds[cluster.KindOf(kind)] = settings

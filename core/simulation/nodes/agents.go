@@ -30,7 +30,12 @@ type Agents struct {
 // is out of service, it stops containers that were started with other values than the pod's metadata has now, and those
 // whose restart its in-place update asks for.
 func (w *World) NodeAgents() *Agents {
-	a := &Agents{world: w, started: map[string]uint64{}, stopped: map[string]bool{}, shown: map[types.UID]*corev1.Pod{}}
+	a := &Agents{
+		world:   w,
+		started: map[string]uint64{},
+		stopped: map[string]bool{},
+		shown:   map[types.UID]*corev1.Pod{},
+	}
 	w.agents = a
 	for _, pod := range w.Pods() {
 		a.believe(pod)
@@ -80,19 +85,23 @@ func (a *Agents) start(r *podRuntime, c *containerRuntime) {
 
 // report writes the annotation of a pod, and stops its outdated containers if the pod is out of service.
 func (a *Agents) report(key types.NamespacedName, uid types.UID) {
-	pod, r := a.world.Pod(key, uid), a.world.runtimes[uid]
+	pod := a.world.Pod(key, uid)
+	r := a.world.runtimes[uid]
 	if pod == nil || r == nil || pod.DeletionTimestamp != nil || r.ended != "" || a.world.silent[r.node] {
 		return
 	}
-	meta, reported := agentreport.RuntimeContainersMeta{Containers: []agentreport.RuntimeContainer{}}, false
+	meta := agentreport.RuntimeContainersMeta{Containers: []agentreport.RuntimeContainer{}}
+	reported := false
 	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		reported = reported || s.ContainerID != "" || s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating"
 		if s.ContainerID == "" {
 			continue
 		}
 		meta.Containers = append(meta.Containers, agentreport.RuntimeContainer{
-			Name: s.Name, ContainerID: s.ContainerID, RestartCount: s.RestartCount,
-			Hashes: agentreport.ContainerHashes{ExtractedEnvFromMetadataHash: a.started[s.ContainerID]},
+			Name:         s.Name,
+			ContainerID:  s.ContainerID,
+			RestartCount: s.RestartCount,
+			Hashes:       agentreport.ContainerHashes{ExtractedEnvFromMetadataHash: a.started[s.ContainerID]},
 		})
 	}
 	if !reported { // nothing has run, and no error is known that prevents it

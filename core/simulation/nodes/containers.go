@@ -75,11 +75,16 @@ func (w *World) stopContainer(c *containerRuntime, code int32, waiting string) {
 	}
 	if c.running {
 		c.last = &corev1.ContainerStateTerminated{
-			ExitCode: code, Reason: reason, ContainerID: c.id,
-			StartedAt: metav1.NewTime(c.began.Truncate(time.Second)), FinishedAt: metav1.NewTime(w.Now().Truncate(time.Second)),
+			ExitCode:    code,
+			Reason:      reason,
+			ContainerID: c.id,
+			StartedAt:   metav1.NewTime(c.began.Truncate(time.Second)),
+			FinishedAt:  metav1.NewTime(w.Now().Truncate(time.Second)),
 		}
 	}
-	c.running, c.ready, c.waiting = false, false, waiting
+	c.running = false
+	c.ready = false
+	c.waiting = waiting
 }
 
 // startLater starts the container after the time that it takes to pull its image.
@@ -117,10 +122,13 @@ func (w *World) start(r *podRuntime, c *containerRuntime) {
 	if c.imageID != imageID || !w.Chance(0.5) {
 		c.shownImage = c.spec.Image
 	}
-	c.id, c.imageID = fmt.Sprintf("containerd://%s-%s-%d", r.uid, c.name, c.restarts), imageID
+	c.id = fmt.Sprintf("containerd://%s-%s-%d", r.uid, c.name, c.restarts)
+	c.imageID = imageID
 	c.remember(c.spec.Image)
 	w.agents.start(r, c)
-	c.resources, c.began, r.failed = c.spec.Resources, w.Now(), ""
+	c.resources = c.spec.Resources
+	c.began = w.Now()
+	r.failed = ""
 	c.running, c.ready, c.waiting = true, false, ""
 	w.report(r)
 	w.settleContainer(r, c)
@@ -135,7 +143,8 @@ func (c *containerRuntime) remember(image string) {
 
 // settleContainer lets a container that runs become ready, or exit when its image is bad.
 func (w *World) settleContainer(r *podRuntime, c *containerRuntime) {
-	image, epoch := w.image(c.spec.Image), c.epoch
+	image := w.image(c.spec.Image)
+	epoch := c.epoch
 	switch {
 	case !c.running || image.NeverReady:
 	case image.CrashLoop, w.starves(r, c):
@@ -202,8 +211,10 @@ func (c *containerRuntime) restartsFor() bool {
 		if p.RestartPolicy != corev1.RestartContainer {
 			continue
 		}
-		oldRequest, newRequest := c.resources.Requests[p.ResourceName], c.spec.Resources.Requests[p.ResourceName]
-		oldLimit, newLimit := c.resources.Limits[p.ResourceName], c.spec.Resources.Limits[p.ResourceName]
+		oldRequest := c.resources.Requests[p.ResourceName]
+		newRequest := c.spec.Resources.Requests[p.ResourceName]
+		oldLimit := c.resources.Limits[p.ResourceName]
+		newLimit := c.spec.Resources.Limits[p.ResourceName]
 		if oldRequest.Cmp(newRequest) != 0 || oldLimit.Cmp(newLimit) != 0 {
 			return true
 		}
@@ -214,8 +225,13 @@ func (c *containerRuntime) restartsFor() bool {
 func (c *containerRuntime) status() corev1.ContainerStatus {
 	started := c.running
 	s := corev1.ContainerStatus{
-		Name: c.name, Image: c.shownImage, ImageID: c.imageID, ContainerID: c.id,
-		RestartCount: c.restarts, Ready: c.ready, Started: &started,
+		Name:                 c.name,
+		Image:                c.shownImage,
+		ImageID:              c.imageID,
+		ContainerID:          c.id,
+		RestartCount:         c.restarts,
+		Ready:                c.ready,
+		Started:              &started,
 		LastTerminationState: corev1.ContainerState{Terminated: c.last},
 	}
 	if s.Image == "" {

@@ -20,9 +20,17 @@ func (w *World) FailNode(name string) {
 		}
 		n := *pod
 		n.Status.Conditions = w.withConditions(pod.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeNotReady",
+			Type:   corev1.PodReady,
+			Status: corev1.ConditionFalse,
+			Reason: "NodeNotReady",
 		})
-		w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.NodeActor, Object: &n, Old: pod, Subresource: "status"})
+		w.Commit(cluster.Event{
+			Type:        cluster.Modified,
+			Actor:       cluster.NodeActor,
+			Object:      &n,
+			Old:         pod,
+			Subresource: "status",
+		})
 	}
 }
 

@@ -62,16 +62,29 @@ func (w *World) run(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	w.addresses++
-	r := &podRuntime{key: key, uid: uid, started: w.Now(), generation: pod.Generation, address: addressOf(w.addresses), node: pod.Spec.NodeName}
+	r := &podRuntime{
+		key:        key,
+		uid:        uid,
+		started:    w.Now(),
+		generation: pod.Generation,
+		address:    addressOf(w.addresses),
+		node:       pod.Spec.NodeName,
+	}
 	w.runtimes[uid] = r
 	if w.Now().Before(w.full[r.node]) {
-		r.ending, r.ended, r.rejected = true, corev1.PodFailed, true
+		r.ending = true
+		r.ended = corev1.PodFailed
+		r.rejected = true
 		w.report(r)
 		return
 	}
 	r.cgroup = limitsOf(&pod.Spec)
 	for _, spec := range podspec.LongRunning(&pod.Spec) {
-		c := &containerRuntime{name: spec.Name, spec: spec, waiting: "ContainerCreating"}
+		c := &containerRuntime{
+			name:    spec.Name,
+			spec:    spec,
+			waiting: "ContainerCreating",
+		}
 		r.containers = append(r.containers, c)
 		w.startLater(r, c)
 	}
@@ -109,7 +122,8 @@ func (w *World) sync(key types.NamespacedName, uid types.UID) {
 
 // syncContainer takes the present spec of the container in.
 func (w *World) syncContainer(r *podRuntime, c *containerRuntime, spec *corev1.Container) {
-	imageChanged, resized := c.spec.Image != spec.Image, !cluster.Same(c.spec.Resources, spec.Resources)
+	imageChanged := c.spec.Image != spec.Image
+	resized := !cluster.Same(c.spec.Resources, spec.Resources)
 	c.spec = spec
 	switch {
 	case imageChanged && c.running && c.ran == spec.Image && !w.agents.stops(c): // back before anything was stopped
@@ -171,10 +185,20 @@ func (w *World) remove(key types.NamespacedName, uid types.UID) {
 	none := int64(0)
 	n.DeletionGracePeriodSeconds = &none
 	if cluster.Gone(&n) {
-		w.Commit(cluster.Event{Type: cluster.Deleted, Actor: cluster.KubeletActor, Object: &n, Old: pod})
+		w.Commit(cluster.Event{
+			Type:   cluster.Deleted,
+			Actor:  cluster.KubeletActor,
+			Object: &n,
+			Old:    pod,
+		})
 		return
 	}
 	if pod.DeletionGracePeriodSeconds == nil || *pod.DeletionGracePeriodSeconds != 0 {
-		w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.KubeletActor, Object: &n, Old: pod})
+		w.Commit(cluster.Event{
+			Type:   cluster.Modified,
+			Actor:  cluster.KubeletActor,
+			Object: &n,
+			Old:    pod,
+		})
 	}
 }

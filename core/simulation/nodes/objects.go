@@ -23,12 +23,23 @@ func (w *World) AddNodes(n int) {
 // scheduled.
 func (w *World) AddNode(name string) {
 	delete(w.silent, name)
-	w.Commit(cluster.Event{Type: cluster.Added, Actor: cluster.CloudActor, Object: &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: w.NewUID(), CreationTimestamp: w.Stamp(), Labels: map[string]string{"node": name}},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.Stamp()},
-		}},
-	}})
+	w.Commit(cluster.Event{
+		Type:  cluster.Added,
+		Actor: cluster.CloudActor,
+		Object: &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:              name,
+				UID:               w.NewUID(),
+				CreationTimestamp: w.Stamp(),
+				Labels:            map[string]string{"node": name},
+			},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
+				Type:               corev1.NodeReady,
+				Status:             corev1.ConditionTrue,
+				LastTransitionTime: w.Stamp(),
+			}}},
+		},
+	})
 	for _, pod := range w.Pods() {
 		switch pod.Spec.NodeName {
 		case "":
@@ -47,7 +58,12 @@ func (w *World) RemoveNode(name string) {
 	}
 	w.silent[name] = true
 	w.Tell(cluster.CloudActor, "removes %s", name)
-	w.Commit(cluster.Event{Type: cluster.Deleted, Actor: cluster.CloudActor, Object: node.DeepCopy(), Old: node})
+	w.Commit(cluster.Event{
+		Type:   cluster.Deleted,
+		Actor:  cluster.CloudActor,
+		Object: node.DeepCopy(),
+		Old:    node,
+	})
 	w.After(w.Delay(20*time.Second), func() {
 		if w.node(name) != nil {
 			return
@@ -66,10 +82,20 @@ func (w *World) collectPod(pod *corev1.Pod) {
 	none, at := int64(0), w.Stamp()
 	n.DeletionGracePeriodSeconds, n.DeletionTimestamp = &none, &at
 	if cluster.Gone(&n) {
-		w.Commit(cluster.Event{Type: cluster.Deleted, Actor: cluster.CollectorActor, Object: &n, Old: pod})
+		w.Commit(cluster.Event{
+			Type:   cluster.Deleted,
+			Actor:  cluster.CollectorActor,
+			Object: &n,
+			Old:    pod,
+		})
 		return
 	}
-	w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.CollectorActor, Object: &n, Old: pod})
+	w.Commit(cluster.Event{
+		Type:   cluster.Modified,
+		Actor:  cluster.CollectorActor,
+		Object: &n,
+		Old:    pod,
+	})
 }
 
 // Nodes returns the nodes that exist as objects, in the order of their creation.
@@ -93,14 +119,23 @@ func (w *World) EditNode(actor, name string, edit func(*corev1.Node)) {
 	n := old.DeepCopy()
 	edit(n)
 	if !cluster.Same(old, n) {
-		w.Commit(cluster.Event{Type: cluster.Modified, Actor: actor, Object: n, Old: old})
+		w.Commit(cluster.Event{
+			Type:   cluster.Modified,
+			Actor:  actor,
+			Object: n,
+			Old:    old,
+		})
 	}
 }
 
 // setReady writes the readiness of a node, and the taints that follow from it.
 func (w *World) setReady(name string, status corev1.ConditionStatus) {
 	w.EditNode(cluster.NodeActor, name, func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: w.Stamp()}}
+		n.Status.Conditions = []corev1.NodeCondition{{
+			Type:               corev1.NodeReady,
+			Status:             status,
+			LastTransitionTime: w.Stamp(),
+		}}
 		n.Spec.Taints = WithoutTaint(n.Spec.Taints, corev1.TaintNodeUnreachable)
 		if status != corev1.ConditionTrue {
 			n.Spec.Taints = append(n.Spec.Taints,

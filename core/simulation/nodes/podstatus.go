@@ -52,19 +52,32 @@ func (w *World) writeStatus(r *podRuntime, number int, seen time.Time, status co
 	}
 	n := *pod
 	n.Status = status
-	w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.KubeletActor, Object: &n, Old: pod, Subresource: "status"})
+	w.Commit(cluster.Event{
+		Type:        cluster.Modified,
+		Actor:       cluster.KubeletActor,
+		Object:      &n,
+		Old:         pod,
+		Subresource: "status",
+	})
 }
 
 // compose returns the status of the running containers. Readiness follows the pod's readiness gates, too.
 func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 	started := metav1.NewTime(r.started.Truncate(time.Second))
 	s := corev1.PodStatus{
-		Phase: corev1.PodRunning, ObservedGeneration: r.generation, StartTime: &started,
-		HostIP: cmp.Or(pod.Status.HostIP, "192.0.2.1"), PodIP: r.address, PodIPs: []corev1.PodIP{{IP: r.address}},
-		QOSClass: cluster.Quality(&pod.Spec), NominatedNodeName: pod.Status.NominatedNodeName,
+		Phase:              corev1.PodRunning,
+		ObservedGeneration: r.generation,
+		StartTime:          &started,
+		HostIP:             cmp.Or(pod.Status.HostIP, "192.0.2.1"),
+		PodIP:              r.address,
+		PodIPs:             []corev1.PodIP{{IP: r.address}},
+		QOSClass:           cluster.Quality(&pod.Spec),
+		NominatedNodeName:  pod.Status.NominatedNodeName,
 	}
 	if r.rejected {
-		s.Phase, s.Reason, s.Message = r.ended, "OutOfcpu", "Pod was rejected: Node didn't have enough resource: cpu"
+		s.Phase = r.ended
+		s.Reason = "OutOfcpu"
+		s.Message = "Pod was rejected: Node didn't have enough resource: cpu"
 		s.PodIP, s.PodIPs = "", nil
 		return s
 	}
@@ -89,26 +102,39 @@ func (w *World) compose(r *podRuntime, pod *corev1.Pod) corev1.PodStatus {
 		condition(corev1.PodScheduled, true, "", ""),
 		condition(corev1.ContainersReady, allReady, "ContainersNotReady", "containers are not ready"),
 	}
-	if r.pending != "" {
-		s.Conditions = append(s.Conditions, corev1.PodCondition{
-			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: r.pending, Message: "node has too little cpu",
-		})
-	}
-	if r.failed != "" {
-		s.Conditions = append(s.Conditions, corev1.PodCondition{
-			Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue, Reason: corev1.PodReasonError, Message: r.failed,
-		})
-	}
+	s.Conditions = append(s.Conditions, r.resizing()...)
 	reason, message := "ContainersNotReady", "containers are not ready"
 	ready := allReady
 	for _, g := range pod.Spec.ReadinessGates {
 		if ready && !cluster.IsTrue(pod, g.ConditionType) {
 			ready = false
-			reason, message = ReasonGates, fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
+			reason = ReasonGates
+			message = fmt.Sprintf("readiness gate %q is not True", g.ConditionType)
 		}
 	}
 	s.Conditions = append(s.Conditions, condition(corev1.PodReady, ready, reason, message))
 	return s
+}
+
+// resizing are the conditions of a resize that is put off or has failed.
+func (r *podRuntime) resizing() (conditions []corev1.PodCondition) {
+	if r.pending != "" {
+		conditions = append(conditions, corev1.PodCondition{
+			Type:    corev1.PodResizePending,
+			Status:  corev1.ConditionTrue,
+			Reason:  r.pending,
+			Message: "node has too little cpu",
+		})
+	}
+	if r.failed != "" {
+		conditions = append(conditions, corev1.PodCondition{
+			Type:    corev1.PodResizeInProgress,
+			Status:  corev1.ConditionTrue,
+			Reason:  corev1.PodReasonError,
+			Message: r.failed,
+		})
+	}
+	return conditions
 }
 
 // ReasonGates is the reason of Ready where a readiness gate alone is in its way.
@@ -118,7 +144,12 @@ func condition(t corev1.PodConditionType, is bool, reason, message string) corev
 	if is {
 		return corev1.PodCondition{Type: t, Status: corev1.ConditionTrue}
 	}
-	return corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message}
+	return corev1.PodCondition{
+		Type:    t,
+		Status:  corev1.ConditionFalse,
+		Reason:  reason,
+		Message: message,
+	}
 }
 
 func addressOf(n int) string { return fmt.Sprintf("10.0.%d.%d", n/250, n%250+1) }
@@ -140,7 +171,13 @@ func (w *World) repeatReady(pod *corev1.Pod) {
 		n := *pod
 		n.Status.Conditions = w.withConditions(pod.Status.Conditions, repeated)
 		if !cluster.Same(pod.Status, n.Status) {
-			w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.KubeletActor, Object: &n, Old: pod, Subresource: "status"})
+			w.Commit(cluster.Event{
+				Type:        cluster.Modified,
+				Actor:       cluster.KubeletActor,
+				Object:      &n,
+				Old:         pod,
+				Subresource: "status",
+			})
 		}
 	})
 }

@@ -83,7 +83,8 @@ func (w *World) resize(r *podRuntime, c *containerRuntime) {
 		if now, was := c.spec.Resources.Limits.Memory(), c.resources.Limits.Memory(); now.Cmp(*was) < 0 && w.tooLow(c, c.spec.Resources.Limits) {
 			r.failed = "the memory limit is below what container " + c.name + " uses"
 		} else {
-			c.resources, r.cgroup = c.spec.Resources, r.limits()
+			c.resources = c.spec.Resources
+			r.cgroup = r.limits()
 			w.freed(r.node)
 		}
 		w.report(r)

@@ -29,7 +29,10 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 	node, reason := w.choose(pod)
 	if node == "" || !w.HasNode(node) {
 		condition = corev1.PodCondition{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: cmp.Or(reason, unschedulableText),
+			Type:    corev1.PodScheduled,
+			Status:  corev1.ConditionFalse,
+			Reason:  corev1.PodReasonUnschedulable,
+			Message: cmp.Or(reason, unschedulableText),
 		}
 	} else {
 		n.Spec.NodeName = node
@@ -38,7 +41,13 @@ func (w *World) schedule(key types.NamespacedName, uid types.UID) {
 	if cluster.Same(pod.Status, n.Status) && pod.Spec.NodeName == n.Spec.NodeName {
 		return
 	}
-	w.Commit(cluster.Event{Type: cluster.Modified, Actor: cluster.SchedulerActor, Object: &n, Old: pod, Subresource: "binding"})
+	w.Commit(cluster.Event{
+		Type:        cluster.Modified,
+		Actor:       cluster.SchedulerActor,
+		Object:      &n,
+		Old:         pod,
+		Subresource: "binding",
+	})
 }
 
 // choose returns the node of a pod, or the reason why none takes it.

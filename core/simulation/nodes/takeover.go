@@ -18,15 +18,24 @@ const patience = 3
 // takeOver believes the status of a pod that ran before the world began, and continues from there.
 func (w *World) takeOver(pod *corev1.Pod) {
 	r := &podRuntime{
-		key: cluster.KeyOf(pod), uid: pod.UID, generation: pod.Generation, address: pod.Status.PodIP, started: w.Now(), node: pod.Spec.NodeName,
-		cgroup: limitsOf(&pod.Spec),
+		key:        cluster.KeyOf(pod),
+		uid:        pod.UID,
+		generation: pod.Generation,
+		address:    pod.Status.PodIP,
+		started:    w.Now(),
+		node:       pod.Spec.NodeName,
+		cgroup:     limitsOf(&pod.Spec),
 	}
 	if pod.Status.StartTime != nil {
 		r.started = pod.Status.StartTime.Time
 	}
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, spec := range podspec.LongRunning(&pod.Spec) {
-		c := &containerRuntime{name: spec.Name, spec: spec, resources: spec.Resources}
+		c := &containerRuntime{
+			name:      spec.Name,
+			spec:      spec,
+			resources: spec.Resources,
+		}
 		for i := range statuses {
 			if statuses[i].Name == c.name {
 				c.takeOver(&statuses[i], pod.CreationTimestamp.Time)
@@ -42,9 +51,14 @@ func (w *World) takeOver(pod *corev1.Pod) {
 
 // takeOver believes a status of the container.
 func (c *containerRuntime) takeOver(s *corev1.ContainerStatus, created time.Time) {
-	c.id, c.imageID, c.shownImage = s.ContainerID, s.ImageID, s.Image
+	c.id = s.ContainerID
+	c.imageID = s.ImageID
+	c.shownImage = s.Image
 	c.remember(c.spec.Image)
-	c.running, c.ready, c.restarts, c.began = s.State.Running != nil || s.Ready, s.Ready, s.RestartCount, created
+	c.running = s.State.Running != nil || s.Ready
+	c.ready = s.Ready
+	c.restarts = s.RestartCount
+	c.began = created
 	c.last = s.LastTerminationState.Terminated
 	if s.State.Running != nil && !s.State.Running.StartedAt.IsZero() {
 		c.began = s.State.Running.StartedAt.Time

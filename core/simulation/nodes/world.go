@@ -23,7 +23,12 @@ type World struct {
 
 // New makes a cluster with nodes, and with objects that exist from the start. They keep their UIDs and status.
 func New(options cluster.Options, objects ...action.Object) *World {
-	w := &World{World: cluster.New(options), runtimes: map[types.UID]*podRuntime{}, silent: map[string]bool{}, full: map[string]time.Time{}}
+	w := &World{
+		World:    cluster.New(options),
+		runtimes: map[types.UID]*podRuntime{},
+		silent:   map[string]bool{},
+		full:     map[string]time.Time{},
+	}
 	w.React(func(e cluster.Event) {
 		if pod, ok := e.Object.(*corev1.Pod); ok {
 			old, _ := e.Old.(*corev1.Pod)

@@ -57,7 +57,14 @@ type Operator struct {
 // New makes an operator of the world that runs the planner.
 func New(w *cluster.World, p Planner, settings Settings) *Operator {
 	settings.Actor = cmp.Or(settings.Actor, cluster.OperatorActor)
-	o := &Operator{world: w, planner: p, settings: settings, rng: settings.Rand, memory: &refusals.Tracker{}, paces: &progress.Paces{}}
+	o := &Operator{
+		world:    w,
+		planner:  p,
+		settings: settings,
+		rng:      settings.Rand,
+		memory:   &refusals.Tracker{},
+		paces:    &progress.Paces{},
+	}
 	if o.rng == nil {
 		o.rng = rand.New(rand.NewPCG(w.Options.Seed, 2)) //nolint:gosec // a simulation needs no secrecy
 	}
@@ -185,7 +192,8 @@ func (o *Operator) Run(steps []action.Step, spent func(share float64) bool) (don
 func (o *Operator) options(spent func(share float64) bool) progress.Options {
 	options := progress.Options{Refusals: o.memory, Spent: spent, Paces: o.paces}
 	if o.workload != nil {
-		options.Workload, options.Generation = memory.KeyOf(o.workload), o.workload.GetGeneration()
+		options.Workload = memory.KeyOf(o.workload)
+		options.Generation = o.workload.GetGeneration()
 	}
 	return options
 }
@@ -213,7 +221,8 @@ func (o *Operator) report(done action.Failures, out *Outcome) (written bool, wak
 	if !ok || out.Crashed {
 		return !out.Crashed, 0
 	}
-	wanted, p := 0, action.Plan{Now: o.world.Now(), Refusals: o.Refusals()}
+	wanted := 0
+	p := action.Plan{Now: o.world.Now(), Refusals: o.Refusals()}
 	for _, step := range r.Report(done) {
 		wanted += len(step.Actions)
 		p.Add(step)

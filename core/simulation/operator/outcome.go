@@ -45,6 +45,9 @@ func (o *Outcome) count(r *progress.Outcome) {
 
 // add adds what became of further actions.
 func (o *Outcome) add(more Outcome) {
-	o.Done, o.Stale, o.Blocked, o.Failed = o.Done+more.Done, o.Stale+more.Stale, o.Blocked+more.Blocked, o.Failed+more.Failed
+	o.Done += more.Done
+	o.Stale += more.Stale
+	o.Blocked += more.Blocked
+	o.Failed += more.Failed
 	o.Crashed = o.Crashed || more.Crashed
 }

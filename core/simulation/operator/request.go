@@ -74,23 +74,35 @@ func (t *attempt) dryRun(a *action.Action) progress.Outcome {
 
 func (t *attempt) creation(o action.Object, dryRun bool) Request {
 	return Request{
-		Action: t.action, Kind: "create " + cluster.PlainKind(o), Verb: action.Create, Object: o, DryRun: dryRun,
-		write: func() (action.Object, error) { return t.world.Create(t.settings.Actor, o) },
+		Action: t.action,
+		Kind:   "create " + cluster.PlainKind(o),
+		Verb:   action.Create,
+		Object: o,
+		DryRun: dryRun,
+		write:  func() (action.Object, error) { return t.world.Create(t.settings.Actor, o) },
 	}
 }
 
 func (t *attempt) patchOf(o action.Object, patch action.Patch, dryRun bool) Request {
 	return Request{
-		Action: t.action, Kind: kindOfPatch(o, patch), Verb: t.action.Verb, Object: o, Subresource: patch.Subresource, DryRun: dryRun,
-		write: func() (action.Object, error) { return t.world.Patch(t.settings.Actor, o, patch) },
+		Action:      t.action,
+		Kind:        kindOfPatch(o, patch),
+		Verb:        t.action.Verb,
+		Object:      o,
+		Subresource: patch.Subresource,
+		DryRun:      dryRun,
+		write:       func() (action.Object, error) { return t.world.Patch(t.settings.Actor, o, patch) },
 	}
 }
 
 // deletion deletes an object in the version that the plan was made from.
 func (t *attempt) deletion(o, planned action.Object) Request {
 	return Request{
-		Action: t.action, Kind: "delete " + cluster.PlainKind(o), Verb: action.Delete, Object: o,
-		write: func() (action.Object, error) { return o, t.world.Delete(t.settings.Actor, planned) },
+		Action: t.action,
+		Kind:   "delete " + cluster.PlainKind(o),
+		Verb:   action.Delete,
+		Object: o,
+		write:  func() (action.Object, error) { return o, t.world.Delete(t.settings.Actor, planned) },
 	}
 }
 

@@ -31,8 +31,14 @@ func StatusStep(o action.Object, status any) action.Step {
 	}
 	if len(want) > 0 {
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.PatchStatus, Object: o, Reason: "Status",
-			Patches: []action.Patch{{Subresource: "status", Type: types.MergePatchType, Body: map[string]any{"status": want}}},
+			Verb:   action.PatchStatus,
+			Object: o,
+			Reason: "Status",
+			Patches: []action.Patch{{
+				Subresource: "status",
+				Type:        types.MergePatchType,
+				Body:        map[string]any{"status": want},
+			}},
 		})
 	}
 	return step

@@ -32,8 +32,13 @@ func tellResult(w *cluster.World, actor string, r *progress.Outcome) {
 // sentence returns the action in words.
 func sentence(a *action.Action) string {
 	words := map[action.Verb]string{
-		action.Create: "create %s", action.Delete: "delete %s", action.Adopt: "adopt %s", action.Release: "release %s",
-		action.PatchMetadata: "label %s", action.PatchStatus: "mark %s", action.PatchSpec: "change %s",
+		action.Create:        "create %s",
+		action.Delete:        "delete %s",
+		action.Adopt:         "adopt %s",
+		action.Release:       "release %s",
+		action.PatchMetadata: "label %s",
+		action.PatchStatus:   "mark %s",
+		action.PatchSpec:     "change %s",
 		action.UpdateInPlace: "update %s in place",
 	}
 	text := fmt.Sprintf(words[a.Verb], strings.ToLower(cluster.KindOf(a.Object))+" "+a.Object.GetName())

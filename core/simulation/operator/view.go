@@ -36,7 +36,8 @@ func (v *View) PlanFor(workload action.Object) {
 func (v *View) Refusals(workload action.Object, pods []*corev1.Pod, minReadySeconds int32) action.Refusals {
 	v.PlanFor(workload)
 	return v.Tracker().For(memory.KeyOf(workload), refusals.Observation{
-		Now: v.Now(), Generation: workload.GetGeneration(),
-		Available: func() int { return podstate.CountAvailable(pods, v.Now(), minReadySeconds) },
+		Now:        v.Now(),
+		Generation: workload.GetGeneration(),
+		Available:  func() int { return podstate.CountAvailable(pods, v.Now(), minReadySeconds) },
 	})
 }

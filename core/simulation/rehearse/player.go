@@ -142,7 +142,11 @@ func start[T any, P fastclient.Object[T], S any](w *cluster.World, workload *fra
 	}
 	var err error
 	o.controller, err = frame.Assemble(controller(w, o.cache), frame.Parts{
-		Cache: o.cache, Discovery: discovery{}, Metrics: prometheus.NewRegistry(), Controller: workload.Name, PodLabel: workload.PodLabel,
+		Cache:      o.cache,
+		Discovery:  discovery{},
+		Metrics:    prometheus.NewRegistry(),
+		Controller: workload.Name,
+		PodLabel:   workload.PodLabel,
 	})
 	return o, err
 }

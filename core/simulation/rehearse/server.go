@@ -15,7 +15,10 @@ import (
 func controller(w *cluster.World, c *informers.Cache) *pass.Controller {
 	live := liveOf(w)
 	return &pass.Controller{
-		Client: live, Live: live, Reader: fastclient.NewReader(c, runtime.NewScheme(), fastclient.Options{}), Clock: w,
+		Client: live,
+		Live:   live,
+		Reader: fastclient.NewReader(c, runtime.NewScheme(), fastclient.Options{}),
+		Clock:  w,
 	}
 }
 

@@ -69,7 +69,8 @@ func Portray(pods []*corev1.Pod) Portrait {
 // Until returns the outcome of the time from the portrait to the present pods. Restarts that differ between pods, and
 // those in pods that keep their revision, are all named.
 func (p Portrait) Until(pods []*corev1.Pod) (o Outcome) {
-	now, restarts := Portray(pods), map[string]bool{}
+	now := Portray(pods)
+	restarts := map[string]bool{}
 	for uid, was := range p {
 		is, stays := now[uid]
 		if !stays {

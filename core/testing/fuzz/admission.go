@@ -55,8 +55,17 @@ func (a Admission) Run(f *testing.F, seeds ...[]byte) {
 func (a Admission) check(t *testing.T, stored, object Object) {
 	t.Helper()
 	for _, subresource := range append([]string{""}, a.Subresources...) {
-		a.ask(t, a.Validating, request{operation: admissionv1.Update, object: object, old: stored, subresource: subresource})
-		a.ask(t, a.Validating, request{operation: admissionv1.Delete, old: object, subresource: subresource})
+		a.ask(t, a.Validating, request{
+			operation:   admissionv1.Update,
+			object:      object,
+			old:         stored,
+			subresource: subresource,
+		})
+		a.ask(t, a.Validating, request{
+			operation:   admissionv1.Delete,
+			old:         object,
+			subresource: subresource,
+		})
 	}
 	a.mutate(t, request{operation: admissionv1.Update, object: object, old: stored})
 	whole, ok := a.mutate(t, request{operation: admissionv1.Create, object: object})
@@ -167,8 +176,12 @@ func (r request) review(t *testing.T) admissionv1.AdmissionReview {
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
 	asked := &admissionv1.AdmissionRequest{
-		UID: "request", Operation: r.operation, SubResource: r.subresource, Name: name, Namespace: namespace,
-		Kind: metav1.GroupVersionKind(schema.FromAPIVersionAndKind(version, kind)),
+		UID:         "request",
+		Operation:   r.operation,
+		SubResource: r.subresource,
+		Name:        name,
+		Namespace:   namespace,
+		Kind:        metav1.GroupVersionKind(schema.FromAPIVersionAndKind(version, kind)),
 	}
 	if r.object != nil {
 		asked.Object = runtime.RawExtension{Raw: encode(t, r.object)}

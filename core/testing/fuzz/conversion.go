@@ -45,7 +45,8 @@ func (c Conversion) Run(f *testing.F, seeds ...[]byte) {
 		case newest:
 			back := c.check(t, object, older, newest)
 			if back != nil && c.Settles {
-				object, back = back, c.check(t, back, older, newest)
+				object = back
+				back = c.check(t, back, older, newest)
 			}
 			if back != nil {
 				c.assertSame(t, object, back)

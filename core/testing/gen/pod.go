@@ -60,8 +60,12 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 func Template(options ...PodOption) corev1.PodTemplateSpec {
 	pod := Pod("template", options...)
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers},
-		Spec:       pod.Spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      pod.Labels,
+			Annotations: pod.Annotations,
+			Finalizers:  pod.Finalizers,
+		},
+		Spec: pod.Spec,
 	}
 }
 
@@ -69,7 +73,10 @@ func Template(options ...PodOption) corev1.PodTemplateSpec {
 func FromTemplate(t corev1.PodTemplateSpec) PodOption {
 	return func(pod *corev1.Pod) {
 		t := t.DeepCopy()
-		pod.Labels, pod.Annotations, pod.Finalizers, pod.Spec = t.Labels, t.Annotations, t.Finalizers, t.Spec
+		pod.Labels = t.Labels
+		pod.Annotations = t.Annotations
+		pod.Finalizers = t.Finalizers
+		pod.Spec = t.Spec
 	}
 }
 
@@ -88,7 +95,11 @@ func Created(at time.Time) PodOption {
 func OwnedBy(owner action.Object) PodOption {
 	gvk := owner.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
-		gvk = schema.GroupVersionKind{Group: contract.AppsGroup, Version: "v1beta1", Kind: reflect.TypeOf(owner).Elem().Name()}
+		gvk = schema.GroupVersionKind{
+			Group:   contract.AppsGroup,
+			Version: "v1beta1",
+			Kind:    reflect.TypeOf(owner).Elem().Name(),
+		}
 	}
 	return func(pod *corev1.Pod) {
 		pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(owner, gvk))
@@ -137,7 +148,8 @@ func DeletionCost(cost string) PodOption {
 // Terminating begins the pod's deletion, at Epoch.
 func Terminating() PodOption {
 	return func(pod *corev1.Pod) {
-		at, grace := metav1.NewTime(Epoch()), int64(30)
+		at := metav1.NewTime(Epoch())
+		grace := int64(30)
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
 	}
 }
@@ -155,9 +167,11 @@ func AwaitsResize(since time.Time, cpu string) PodOption {
 		Condition(corev1.PodResizePending, corev1.ConditionTrue, since)(pod)
 		pod.Status.Conditions[len(pod.Status.Conditions)-1].Reason = corev1.PodReasonDeferred
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: pod.Spec.Containers[0].Name, ContainerID: "containerd://1", Ready: true,
-			State:     corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
-			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+			Name:        pod.Spec.Containers[0].Name,
+			ContainerID: "containerd://1",
+			Ready:       true,
+			State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			Resources:   &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
 		}}
 	})
 }

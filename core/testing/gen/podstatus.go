@@ -62,7 +62,8 @@ func Waiting(reason string, since time.Time) PodOption {
 // Unschedulable leaves the pod pending without a node since a moment, for the reason.
 func Unschedulable(reason string, since time.Time) PodOption {
 	return func(pod *corev1.Pod) {
-		pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
+		pod.Spec.NodeName = ""
+		pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
 		Condition(corev1.PodScheduled, corev1.ConditionFalse, since)(pod)
 		c := &pod.Status.Conditions[0]
 		c.Reason, c.Message = reason, "0/3 nodes are available"
@@ -72,7 +73,11 @@ func Unschedulable(reason string, since time.Time) PodOption {
 // Condition sets a condition that has its status since a moment; the zero time unsets the moment.
 func Condition(t corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) PodOption {
 	return func(pod *corev1.Pod) {
-		c := corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(since)}
+		c := corev1.PodCondition{
+			Type:               t,
+			Status:             status,
+			LastTransitionTime: metav1.NewTime(since),
+		}
 		for i := range pod.Status.Conditions {
 			if pod.Status.Conditions[i].Type == t {
 				pod.Status.Conditions[i] = c

@@ -100,13 +100,27 @@ func podOf(i int, namespace string) *corev1.Pod {
 	app := fmt.Sprint("app-", i/10)
 	pod := gen.Pod(fmt.Sprintf("%s-5d8f7c9b6-%05d", app, i), gen.Namespaced(namespace), gen.Ready(gen.Epoch()))
 	pod.UID = types.UID(fmt.Sprintf("%08d-1111-2222-3333-444455556666", i))
-	pod.Labels = map[string]string{"app.kubernetes.io/name": app, "app.kubernetes.io/component": "server", "pod-template-hash": "5d8f7c9b6"}
+	pod.Labels = map[string]string{
+		"app.kubernetes.io/name":      app,
+		"app.kubernetes.io/component": "server",
+		"pod-template-hash":           "5d8f7c9b6",
+	}
 	pod.Annotations = map[string]string{"example.io/checksum": fmt.Sprintf("%064d", i)}
 	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app + "-5d8f7c9b6", UID: types.UID("uid-of-" + app), Controller: new(true), BlockOwnerDeletion: new(true),
+		APIVersion:         "apps/v1",
+		Kind:               "ReplicaSet",
+		Name:               app + "-5d8f7c9b6",
+		UID:                types.UID("uid-of-" + app),
+		Controller:         new(true),
+		BlockOwnerDeletion: new(true),
 	}}
-	pod.Spec.NodeName, pod.Spec.RestartPolicy = fmt.Sprint("node-", i%100), corev1.RestartPolicyAlways
-	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "registry.example.io/app:1", Env: make([]corev1.EnvVar, 20)}}
+	pod.Spec.NodeName = fmt.Sprint("node-", i%100)
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	pod.Spec.Containers = []corev1.Container{{
+		Name:  "main",
+		Image: "registry.example.io/app:1",
+		Env:   make([]corev1.EnvVar, 20),
+	}}
 	return pod
 }
 

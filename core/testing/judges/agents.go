@@ -26,7 +26,11 @@ type agentJudge struct {
 // restarted twice for one change of the annotation that restarts it, and nothing is restarted together with a native
 // sidecar before it.
 func (w *World) NodeAgents() {
-	a := &agentJudge{world: w, edited: map[types.UID]bool{}, asked: newRestarts(w)}
+	a := &agentJudge{
+		world:  w,
+		edited: map[types.UID]bool{},
+		asked:  newRestarts(w),
+	}
 	w.agents = a
 	w.OnEvent(func(e cluster.Event) {
 		pod, ok := e.Object.(*corev1.Pod)

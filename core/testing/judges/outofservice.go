@@ -25,7 +25,11 @@ type outOfService struct {
 }
 
 func newOutOfService() *outOfService {
-	return &outOfService{closed: map[types.UID]time.Time{}, answered: map[types.UID]bool{}, since: map[types.UID]time.Time{}}
+	return &outOfService{
+		closed:   map[types.UID]time.Time{},
+		answered: map[types.UID]bool{},
+		since:    map[types.UID]time.Time{},
+	}
 }
 
 // watch requires that a pod which was reported not ready because of a readiness gate is not reported ready before the

@@ -29,7 +29,12 @@ type podContainer struct {
 }
 
 func newRestarts(w *World) restarts {
-	return restarts{world: w, began: map[types.UID]map[string]string{}, due: map[types.UID]map[string]string{}, done: map[podContainer]string{}}
+	return restarts{
+		world: w,
+		began: map[types.UID]map[string]string{},
+		due:   map[types.UID]map[string]string{},
+		done:  map[podContainer]string{},
+	}
 }
 
 // count requires that one change of the annotation stops a container once.
@@ -63,7 +68,8 @@ func (r *restarts) watch(old, pod *corev1.Pod, back bool) {
 
 // inOrder requires of a write that asks for restarts that no native sidecar before them is being restarted.
 func (r *restarts) inOrder(old, pod *corev1.Pod) {
-	before, asked := record.RestartsUnderWay(old), record.RestartsUnderWay(pod)
+	before := record.RestartsUnderWay(old)
+	asked := record.RestartsUnderWay(pod)
 	sidecar := ""
 	for _, c := range podspec.LongRunning(&pod.Spec) {
 		id, is := asked[c.Name]

@@ -17,7 +17,11 @@ func (j *Judge) countEventOf(r *progress.Outcome) {
 	if a.Event == nil {
 		return
 	}
-	e := eventKey{kind: corev1.EventTypeWarning, reason: a.Event.Failed, about: string(a.Object.GetUID())}
+	e := eventKey{
+		kind:   corev1.EventTypeWarning,
+		reason: a.Event.Failed,
+		about:  string(a.Object.GetUID()),
+	}
 	switch r.State {
 	case progress.Done:
 		delete(j.events, e) // what fails from now on is something new

@@ -42,9 +42,17 @@ type refusedWrite struct {
 // are none.
 func Watch(w *cluster.World, refused []Refused) *Judge {
 	j := &Judge{
-		world: w, refused: refused, tries: map[refusedWrite]*tally{}, writes: map[refusedWrite]*tally{}, events: map[eventKey]*tally{},
-		flips: map[types.UID]*flip{}, outTooLong: map[types.UID]bool{}, foreign: map[types.UID]time.Time{}, moved: map[types.UID]bool{},
-		others: map[action.Purpose]bool{}, underWay: map[*action.Action]bool{},
+		world:      w,
+		refused:    refused,
+		tries:      map[refusedWrite]*tally{},
+		writes:     map[refusedWrite]*tally{},
+		events:     map[eventKey]*tally{},
+		flips:      map[types.UID]*flip{},
+		outTooLong: map[types.UID]bool{},
+		foreign:    map[types.UID]time.Time{},
+		moved:      map[types.UID]bool{},
+		others:     map[action.Purpose]bool{},
+		underWay:   map[*action.Action]bool{},
 	}
 	if len(refused) > 0 {
 		w.OnEvent(j.watch)

@@ -34,7 +34,8 @@ func (j *Judge) follow(old, pod *corev1.Pod) {
 		f = &flip{futile: map[string]int{}}
 		j.flips[pod.UID] = f
 	}
-	was, is := cluster.IsTrue(old, contract.InPlaceUpdateReady), cluster.IsTrue(pod, contract.InPlaceUpdateReady)
+	was := cluster.IsTrue(old, contract.InPlaceUpdateReady)
+	is := cluster.IsTrue(pod, contract.InPlaceUpdateReady)
 	switch {
 	case !cluster.Same(old.Spec, pod.Spec): // whatever happens to it now, it has not left for nothing
 		*f = flip{futile: map[string]int{}}
@@ -70,7 +71,8 @@ func (j *Judge) serve(known action.Refusals) {
 		if stays || goes || cluster.ControllerOf(pod) == "" {
 			j.foreign[pod.UID] = j.world.Now()
 		}
-		c, running := podstate.Condition(pod, contract.InPlaceUpdateReady), podstate.Condition(pod, corev1.ContainersReady)
+		c := podstate.Condition(pod, contract.InPlaceUpdateReady)
+		running := podstate.Condition(pod, corev1.ContainersReady)
 		if c == nil || c.Status != corev1.ConditionFalse || pod.DeletionTimestamp != nil || !cluster.IsTrue(pod, corev1.ContainersReady) || j.outTooLong[pod.UID] {
 			continue
 		}

@@ -26,7 +26,8 @@ func (t *tally) add(now time.Time) (most int, tooMany bool) {
 		t.begun = now
 	}
 	t.n++
-	others, minutes := max(len(t.names)-1, 0), int(now.Sub(t.begun)/time.Minute)
+	others := max(len(t.names)-1, 0)
+	minutes := int(now.Sub(t.begun) / time.Minute)
 	most = retriesAtFirst + retriesPerMinute*minutes*max(1+others, t.purposes) + retriesPerCause*(t.causes+others)
 	return most, t.n > most
 }

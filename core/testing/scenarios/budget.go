@@ -52,7 +52,8 @@ func (b *budget) admit(w *cluster.World, e cluster.Event) error {
 		return retries.RefusedByBudget(old, fmt.Errorf("PodUnavailableBudget default/web refuses UPDATE of pod %s", old.Name))
 	}
 	if !e.DryRun {
-		b.grants[old.UID], b.served[old.UID] = w.Now(), true
+		b.grants[old.UID] = w.Now()
+		b.served[old.UID] = true
 	}
 	return nil
 }
@@ -145,10 +146,15 @@ func CheckBudget(
 // service it never has fewer.
 func CheckBudgetSurge(t *testing.T, n int, o cluster.Options, start func(testing.TB, cluster.Options) (*simulate.World, operator.Planner), arrived func(testing.TB, *simulate.World)) {
 	t.Helper()
-	b := budget{least: n, grants: map[types.UID]time.Time{}, served: map[types.UID]bool{}}
+	b := budget{
+		least:  n,
+		grants: map[types.UID]time.Time{},
+		served: map[types.UID]bool{},
+	}
 	o.Admission = b.admit
 	w, p := start(t, o)
-	operator, complete := simulate.NewOperator(w, p, simulate.Faults{}), false
+	operator := simulate.NewOperator(w, p, simulate.Faults{})
+	complete := false
 	for range 30 * 60 {
 		operator.Pass()
 		w.Advance(time.Second)

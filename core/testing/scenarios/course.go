@@ -61,14 +61,20 @@ func Troubles() map[string]func(seed uint64) simulate.Faults {
 
 // Refusals returns faults of a server that refuses writes.
 func Refusals(seed uint64) simulate.Faults {
-	return simulate.Faults{Seed: seed, Conflict: 0.15, TooManyRequests: 0.1, InternalError: 0.1}
+	return simulate.Faults{
+		Seed:            seed,
+		Conflict:        0.15,
+		TooManyRequests: 0.1,
+		InternalError:   0.1,
+	}
 }
 
 // CheckFaults requires that every course ends, with each of Troubles and in n worlds each, in the same state as without
 // faults.
 func CheckFaults(t *testing.T, courses []Course, n int) {
 	t.Helper()
-	troubles, ends := Troubles(), map[string]string{}
+	troubles := Troubles()
+	ends := map[string]string{}
 	names := slices.Sorted(maps.Keys(troubles))
 	seeds.Each(t, n*len(courses)*len(troubles), func(t *testing.T, seed uint64) {
 		t.Helper()
@@ -101,7 +107,8 @@ func CheckReplays(t *testing.T, courses []Course) {
 	for _, c := range courses {
 		t.Run(c.Name, func(t *testing.T) {
 			w, p := c.start(t, 1)
-			o, replayed := simulate.NewOperator(w, p, simulate.Faults{}), 0
+			o := simulate.NewOperator(w, p, simulate.Faults{})
+			replayed := 0
 			for pass := uint64(0); !w.Quiet() || pass < quietWakes; pass++ {
 				done, _ := o.Operator.Run(operator.Think(w.Cluster(), p, pass), nil)
 				o.Follow(&done)

@@ -28,11 +28,19 @@ const (
 func ReadConfig(spec *corev1.PodSpec) {
 	always := corev1.ContainerRestartPolicyAlways
 	spec.InitContainers = []corev1.Container{{
-		Name: "proxy", Image: "proxy:1", RestartPolicy: &always, Resources: requests("1"), Env: []corev1.EnvVar{readsAnnotation("PROXY_CONFIG", proxyAnnotation)},
+		Name:          "proxy",
+		Image:         "proxy:1",
+		RestartPolicy: &always,
+		Resources:     requests("1"),
+		Env:           []corev1.EnvVar{readsAnnotation("PROXY_CONFIG", proxyAnnotation)},
 	}}
 	first := &spec.Containers[0]
 	first.Env = append(first.Env, ReadsConfig(), launchPriority(1))
-	spec.Containers = append(spec.Containers, corev1.Container{Name: "side", Image: "side:1", Env: []corev1.EnvVar{launchPriority(2)}})
+	spec.Containers = append(spec.Containers, corev1.Container{
+		Name:  "side",
+		Image: "side:1",
+		Env:   []corev1.EnvVar{launchPriority(2)},
+	})
 }
 
 // launchPriority returns the variable that says a container's launch priority.
@@ -76,7 +84,8 @@ func CheckEnvironments(t *testing.T, walk simulate.Walk, edit func(w *simulate.W
 
 func annotationFaults(seed uint64) simulate.Faults {
 	f := simulate.AllFaults(seed)
-	f.Foreign, f.Actors = 0.05, []simulate.Actor{simulate.Annotates(ConfigAnnotation, "1", "2", "3", "9")}
+	f.Foreign = 0.05
+	f.Actors = []simulate.Actor{simulate.Annotates(ConfigAnnotation, "1", "2", "3", "9")}
 	return f
 }
 
@@ -96,7 +105,9 @@ func editConfig(w *simulate.World, seed uint64, edit func(w *simulate.World, cha
 		w.EditAfter(time.Duration(1+rng.IntN(300))*time.Second, func() {
 			w.Tell(cluster.UserActor, "wants annotations %v, image %s and cpu %s", value, proxy, cpu)
 			edit(w, func(t *corev1.PodTemplateSpec) {
-				t.Annotations, t.Spec.InitContainers[0].Image, t.Spec.InitContainers[0].Resources = value, proxy, requests(cpu)
+				t.Annotations = value
+				t.Spec.InitContainers[0].Image = proxy
+				t.Spec.InitContainers[0].Resources = requests(cpu)
 			})
 		})
 	}

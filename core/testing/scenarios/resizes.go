@@ -42,7 +42,8 @@ func (r Resizes) Check(t *testing.T, all simulate.Walk) {
 			r.Edit(w, addFirstBatch)
 		}
 		for range 1 + rng.IntN(4) {
-			ask, images := asking(rng, []string{"1", "2", "40", "100"}), imaging(rng)
+			ask := asking(rng, []string{"1", "2", "40", "100"})
+			images := imaging(rng)
 			w.EditAfter(time.Duration(rng.IntN(300))*time.Second, func() {
 				r.Edit(w, func(spec *corev1.PodSpec) {
 					ask(spec)
@@ -50,7 +51,8 @@ func (r Resizes) Check(t *testing.T, all simulate.Walk) {
 				})
 			})
 		}
-		ask, deadline := asking(rng, r.Given), int32(rng.IntN(90)) //nolint:gosec // no more than 90
+		ask := asking(rng, r.Given)
+		deadline := int32(rng.IntN(90)) //nolint:gosec // no more than 90
 		w.After(6*time.Minute, func() {
 			w.Tell(cluster.UserActor, "asks for the last time for cpu and waits %d s for it", deadline)
 			r.Last(w, deadline, ask)
@@ -109,13 +111,17 @@ func addFirstBatch(spec *corev1.PodSpec) {
 	main := &spec.Containers[0]
 	main.Env = append(main.Env, launchPriority(1))
 	spec.Containers = append(spec.Containers, corev1.Container{
-		Name: "side", Image: "side:1", Resources: requests("1"), Env: []corev1.EnvVar{launchPriority(2)},
+		Name:      "side",
+		Image:     "side:1",
+		Resources: requests("1"),
+		Env:       []corev1.EnvVar{launchPriority(2)},
 	})
 }
 
 // asking has each container ask for one of the quantities.
 func asking(rng *rand.Rand, quantities []string) func(*corev1.PodSpec) {
-	first, second := quantities[rng.IntN(len(quantities))], quantities[rng.IntN(len(quantities))]
+	first := quantities[rng.IntN(len(quantities))]
+	second := quantities[rng.IntN(len(quantities))]
 	return func(spec *corev1.PodSpec) {
 		for i, cpu := range []string{first, second}[:len(spec.Containers)] {
 			spec.Containers[i].Resources.Requests = requests(cpu).Requests
@@ -125,7 +131,8 @@ func asking(rng *rand.Rand, quantities []string) func(*corev1.PodSpec) {
 
 // imaging gives each container one of its images.
 func imaging(rng *rand.Rand) func(*corev1.PodSpec) {
-	first, second := []string{"app:1", "app:2", "app:3"}[rng.IntN(3)], []string{"side:1", "side:2"}[rng.IntN(2)]
+	first := []string{"app:1", "app:2", "app:3"}[rng.IntN(3)]
+	second := []string{"side:1", "side:2"}[rng.IntN(2)]
 	return func(spec *corev1.PodSpec) {
 		for i, image := range []string{first, second}[:len(spec.Containers)] {
 			spec.Containers[i].Image = image

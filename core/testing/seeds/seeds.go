@@ -44,7 +44,8 @@ func Each(t *testing.T, n int, play func(t *testing.T, seed uint64)) int {
 	if *worlds > 0 {
 		n = *worlds
 	}
-	r, begin := Report{Test: t.Name(), From: firstSeed()}, time.Now()
+	r := Report{Test: t.Name(), From: firstSeed()}
+	begin := time.Now()
 	more := func() bool { return r.Worlds < n && len(r.Failed) == 0 }
 	if *soak > 0 {
 		more = func() bool { return r.Worlds == 0 || time.Since(begin) < *soak && len(r.Failed) < mostFailed }

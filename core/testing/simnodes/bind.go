@@ -27,8 +27,12 @@ func (n *Nodes) bind(ctx context.Context, key types.NamespacedName, pod *corev1.
 		return n.options.Clock.Now().Add(unschedulableRetry), n.reportUnschedulable(ctx, pod)
 	}
 	err := n.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: name},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace,
+			Name:      pod.Name,
+			UID:       pod.UID,
+		},
+		Target: corev1.ObjectReference{Kind: "Node", Name: name},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("bind pod %s to node %s: %w", key, name, err)

@@ -86,7 +86,10 @@ func (c *container) replace(spec *corev1.Container, w world) {
 	if c.state == running {
 		c.end(w.now, 0)
 	}
-	c.image, c.state, c.reason, c.crashes = spec.Image, waiting, reasonCreating, 0
+	c.image = spec.Image
+	c.state = waiting
+	c.reason = reasonCreating
+	c.crashes = 0
 	c.due = w.now.Add(w.startIn)
 }
 
@@ -96,7 +99,8 @@ func (c *container) start(spec *corev1.Container, w world) bool {
 		c.reason, c.due = reasonPullBackOff, time.Time{}
 		return false
 	case c.due.IsZero() && c.ranImage == "":
-		c.reason, c.due = reasonCreating, w.now.Add(w.startIn)
+		c.reason = reasonCreating
+		c.due = w.now.Add(w.startIn)
 	}
 	if w.now.Before(c.due) {
 		return false
@@ -104,15 +108,21 @@ func (c *container) start(spec *corev1.Container, w world) bool {
 	if c.ranImage != "" {
 		c.restart++
 	}
-	c.id, c.ranImage, c.resources = w.newID(c.restart), c.image, *spec.Resources.DeepCopy()
-	c.state, c.reason, c.started, c.readyAt = running, "", w.now, w.now.Add(w.readyIn)
+	c.id = w.newID(c.restart)
+	c.ranImage = c.image
+	c.resources = *spec.Resources.DeepCopy()
+	c.state = running
+	c.reason = ""
+	c.started = w.now
+	c.readyAt = w.now.Add(w.readyIn)
 	c.resizeAt, c.refused = time.Time{}, ""
 	return true
 }
 
 // exit ends the container if its image, or a test, says so; the result is when it will.
 func (c *container) exit(w world) time.Time {
-	code, at := w.image.ExitCode, c.started.Add(w.image.ExitAfter)
+	code := w.image.ExitCode
+	at := c.started.Add(w.image.ExitAfter)
 	switch {
 	case c.exitCode != nil:
 		code, at = *c.exitCode, w.now
@@ -130,7 +140,9 @@ func (c *container) exit(w world) time.Time {
 		c.state = exited
 		return time.Time{}
 	}
-	c.state, c.reason, c.due = waiting, reasonCrashBackOff, w.now
+	c.state = waiting
+	c.reason = reasonCrashBackOff
+	c.due = w.now
 	if c.crashes > 0 {
 		c.due = w.now.Add(w.backoff << min(c.crashes-1, backoffDoublings))
 	}
@@ -143,8 +155,13 @@ func (c *container) end(now time.Time, code int32) {
 	if code != 0 {
 		reason = "Error"
 	}
-	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason,
-		StartedAt: wholeSeconds(c.started), FinishedAt: wholeSeconds(now), ContainerID: c.id}
+	c.ended = &corev1.ContainerStateTerminated{
+		ExitCode:    code,
+		Reason:      reason,
+		StartedAt:   wholeSeconds(c.started),
+		FinishedAt:  wholeSeconds(now),
+		ContainerID: c.id,
+	}
 }
 
 // resize gives the running container the resources of the spec; the result is when it will.
@@ -168,7 +185,8 @@ func (c *container) resize(spec *corev1.Container, w world) time.Time {
 		c.replace(spec, w)
 		return c.due
 	}
-	c.resources, c.resizeAt = *spec.Resources.DeepCopy(), time.Time{}
+	c.resources = *spec.Resources.DeepCopy()
+	c.resizeAt = time.Time{}
 	return time.Time{}
 }
 

@@ -19,5 +19,10 @@ type counters struct {
 // Counts returns what was done so far.
 func (n *Nodes) Counts() Counts {
 	c := &n.counts
-	return Counts{Reports: c.reports.Load(), Ready: c.ready.Load(), Bound: c.bound.Load(), Removed: c.removed.Load()}
+	return Counts{
+		Reports: c.reports.Load(),
+		Ready:   c.ready.Load(),
+		Bound:   c.bound.Load(),
+		Removed: c.removed.Load(),
+	}
 }

@@ -56,11 +56,12 @@ func Start(ctx context.Context, cfg *rest.Config, options Options) (*Nodes, erro
 		return nil, fmt.Errorf("simulate nodes: %w", err)
 	}
 	n := &Nodes{
-		options: options, client: client,
-		byName: map[string]*node{},
-		runs:   map[types.NamespacedName]*podRun{},
-		placed: map[types.NamespacedName]*node{},
-		images: maps.Clone(options.Images),
+		options: options,
+		client:  client,
+		byName:  map[string]*node{},
+		runs:    map[types.NamespacedName]*podRun{},
+		placed:  map[types.NamespacedName]*node{},
+		images:  maps.Clone(options.Images),
 	}
 	if n.images == nil {
 		n.images = map[string]Image{}
@@ -93,7 +94,9 @@ func Run(ctx context.Context, cfg *rest.Config, count int) error {
 
 func newClient(cfg *rest.Config) (*kubernetes.Clientset, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.UserAgent, cfg.QPS, cfg.RateLimiter = UserAgent, -1, nil
+	cfg.UserAgent = UserAgent
+	cfg.QPS = -1
+	cfg.RateLimiter = nil
 	cfg.ContentType = "application/vnd.kubernetes.protobuf"
 	cfg.AcceptContentTypes = cfg.ContentType + ",application/json"
 	return kubernetes.NewForConfig(cfg)

@@ -60,8 +60,14 @@ func adopt(specs []corev1.Container, statuses []corev1.ContainerStatus) []contai
 }
 
 func adoptContainer(spec *corev1.Container, s *corev1.ContainerStatus) container {
-	c := container{image: s.Image, id: s.ContainerID, ranImage: s.Image, restart: s.RestartCount,
-		resources: spec.Resources, ended: s.LastTerminationState.Terminated}
+	c := container{
+		image:     s.Image,
+		id:        s.ContainerID,
+		ranImage:  s.Image,
+		restart:   s.RestartCount,
+		resources: spec.Resources,
+		ended:     s.LastTerminationState.Terminated,
+	}
 	if s.Resources != nil {
 		c.resources = *s.Resources
 	}
@@ -118,7 +124,10 @@ func (r *podRun) world(pod *corev1.Pod, spec *corev1.Container, now time.Time, o
 	behaviour := image(spec.Image)
 	stretch := 1 + o.Jitter*fraction(o.Seed, pod.Namespace, pod.Name)
 	return world{
-		now: now, image: behaviour, policy: pod.Spec.RestartPolicy, backoff: o.CrashBackoff,
+		now:      now,
+		image:    behaviour,
+		policy:   pod.Spec.RestartPolicy,
+		backoff:  o.CrashBackoff,
 		startIn:  time.Duration(float64(o.StartDelay+behaviour.StartDelay) * stretch),
 		readyIn:  time.Duration(float64(o.ReadyDelay+behaviour.ReadyDelay) * stretch),
 		resizeIn: o.ResizeDelay,

@@ -95,15 +95,21 @@ func (n *Nodes) nodeObject(node *node) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: node.name, Labels: node.labels},
 		Spec:       corev1.NodeSpec{Taints: n.options.Taints, ProviderID: "simulated://" + node.name},
 		Status: corev1.NodeStatus{
-			Capacity: capacity, Allocatable: capacity, Phase: corev1.NodeRunning,
+			Capacity:    capacity,
+			Allocatable: capacity,
+			Phase:       corev1.NodeRunning,
 			Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeInternalIP, Address: node.ip},
 				{Type: corev1.NodeHostName, Address: node.name},
 			},
 			Conditions: nodeConditions(now),
 			NodeInfo: corev1.NodeSystemInfo{
-				OperatingSystem: "linux", Architecture: "amd64", KernelVersion: "simulated", OSImage: "simulated",
-				ContainerRuntimeVersion: "containerd://2.0.0", KubeletVersion: "v1.37.0",
+				OperatingSystem:         "linux",
+				Architecture:            "amd64",
+				KernelVersion:           "simulated",
+				OSImage:                 "simulated",
+				ContainerRuntimeVersion: "containerd://2.0.0",
+				KubeletVersion:          "v1.37.0",
 			},
 		},
 	}
@@ -111,7 +117,13 @@ func (n *Nodes) nodeObject(node *node) *corev1.Node {
 
 func nodeConditions(now metav1.Time) []corev1.NodeCondition {
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
-		return corev1.NodeCondition{Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now}
+		return corev1.NodeCondition{
+			Type:               kind,
+			Status:             status,
+			Reason:             reason,
+			LastHeartbeatTime:  now,
+			LastTransitionTime: now,
+		}
 	}
 	return []corev1.NodeCondition{
 		condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady"),

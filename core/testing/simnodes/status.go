@@ -21,8 +21,10 @@ func (r *podRun) status(pod *corev1.Pod, now time.Time, hostIP string, image fun
 		r.end(now)
 	}
 	s.Phase, s.ObservedGeneration = phase, pod.Generation
-	s.HostIP, s.HostIPs = hostIP, []corev1.HostIP{{IP: hostIP}}
-	s.PodIP, s.PodIPs = r.ip, []corev1.PodIP{{IP: r.ip}}
+	s.HostIP = hostIP
+	s.HostIPs = []corev1.HostIP{{IP: hostIP}}
+	s.PodIP = r.ip
+	s.PodIPs = []corev1.PodIP{{IP: r.ip}}
 	started := wholeSeconds(r.started)
 	s.StartTime = &started
 	s.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, r.inits, now, image)
@@ -45,16 +47,24 @@ func containerStatuses(specs []corev1.Container, list []container, now time.Time
 
 func containerStatus(spec *corev1.Container, c *container, now time.Time, image func(string) Image) corev1.ContainerStatus {
 	started := c.state == running
-	s := corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, RestartCount: c.restart, Started: &started}
+	s := corev1.ContainerStatus{
+		Name:         spec.Name,
+		Image:        spec.Image,
+		RestartCount: c.restart,
+		Started:      &started,
+	}
 	if c.ranImage != "" {
-		s.ContainerID, s.Image, s.ImageID = c.id, c.ranImage, imageIDOf(c.ranImage, image)
+		s.ContainerID = c.id
+		s.Image = c.ranImage
+		s.ImageID = imageIDOf(c.ranImage, image)
 	}
 	last := corev1.ContainerState{Terminated: c.ended}
 	switch {
 	case c.state == running:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: wholeSeconds(c.started)}
 		s.LastTerminationState = last
-		s.Resources, s.AllocatedResources = c.resources.DeepCopy(), c.resources.Requests.DeepCopy()
+		s.Resources = c.resources.DeepCopy()
+		s.AllocatedResources = c.resources.Requests.DeepCopy()
 		s.Ready = c.ready(now, image(c.ranImage))
 	case c.state == exited:
 		s.State = last
@@ -92,11 +102,13 @@ func (r *podRun) setConditions(pod *corev1.Pod, s *corev1.PodStatus, over bool, 
 	unready := unreadyContainers(pod, s)
 	reason, message := "", ""
 	if len(unready) > 0 || !initialized || over {
-		reason, message = "ContainersNotReady", fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
+		reason = "ContainersNotReady"
+		message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(unready, " "))
 	}
 	set(corev1.ContainersReady, reason == "", reason, message)
 	if gates := missingReadinessGates(pod, s); reason == "" && len(gates) > 0 {
-		reason, message = "ReadinessGatesNotReady", strings.Join(gates, ", ")
+		reason = "ReadinessGatesNotReady"
+		message = strings.Join(gates, ", ")
 	}
 	set(corev1.PodReady, reason == "", reason, message)
 	r.setResizeConditions(pod, s, now)

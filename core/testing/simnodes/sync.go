@@ -122,7 +122,8 @@ type decision struct {
 func (n *Nodes) decide(key types.NamespacedName, pod *corev1.Pod) decision {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	home, now := n.byName[pod.Spec.NodeName], n.options.Clock.Now()
+	home := n.byName[pod.Spec.NodeName]
+	now := n.options.Clock.Now()
 	run := n.runs[key]
 	if run == nil || run.uid != pod.UID {
 		n.nextIP++
@@ -145,7 +146,11 @@ func (n *Nodes) decide(key types.NamespacedName, pod *corev1.Pod) decision {
 		return decision{pod: pod} // a pod that has ended stays so, also if somebody else said it
 	}
 	again := run.step(pod, now, &n.options, n.image)
-	return decision{pod: pod, status: run.status(pod, now, home.ip, n.image), again: again}
+	return decision{
+		pod:    pod,
+		status: run.status(pod, now, home.ip, n.image),
+		again:  again,
+	}
 }
 
 // decideDeleted ends a deleted pod. One that has a finalizer is reported as ended first; with a grace period of 0 its

@@ -27,7 +27,11 @@ type answer struct {
 // answered says that later views are to show an acknowledged write. What is not shown from its answer they must contain.
 func (o *Operator) answered(r operator.Request, returned action.Object, since int) {
 	kind := cluster.KindOf(r.Object)
-	a := answer{object: returned, deleted: r.Verb == action.Delete, at: o.world.eventOf(r.Object, since)}
+	a := answer{
+		object:  returned,
+		deleted: r.Verb == action.Delete,
+		at:      o.world.eventOf(r.Object, since),
+	}
 	if !isShown(r) {
 		o.written[kind] = max(o.written[kind], len(o.world.Events(kind)))
 		return

@@ -57,7 +57,8 @@ func CordonsNodes(d time.Duration) Actor {
 // RelabelsNodes sets the label of a node at random to one of the values.
 func RelabelsNodes(key string, values ...string) Actor {
 	return func(w *World, rng *rand.Rand) {
-		name, value := anyNode(w, rng), values[rng.IntN(len(values))]
+		name := anyNode(w, rng)
+		value := values[rng.IntN(len(values))]
 		w.Tell(cluster.CloudActor, "labels %s %s=%s", name, key, value)
 		w.EditNode(cluster.CloudActor, name, func(n *corev1.Node) { n.Labels[key] = value })
 	}

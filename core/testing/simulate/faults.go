@@ -52,8 +52,14 @@ type Faults struct {
 // AllFaults returns faults of every kind but crashes and foreign actors.
 func AllFaults(seed uint64) Faults {
 	return Faults{
-		Seed: seed, Lag: 5, LostEvents: 0.3, Interleave: 0.2,
-		Conflict: 0.05, TooManyRequests: 0.03, InternalError: 0.03, Timeout: 0.05,
+		Seed:            seed,
+		Lag:             5,
+		LostEvents:      0.3,
+		Interleave:      0.2,
+		Conflict:        0.05,
+		TooManyRequests: 0.03,
+		InternalError:   0.03,
+		Timeout:         0.05,
 	}
 }
 

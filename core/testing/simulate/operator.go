@@ -40,15 +40,24 @@ type Operator struct {
 func NewOperator(w *World, p operator.Planner, f Faults) *Operator {
 	w.operators++
 	o := &Operator{
-		world: w, planner: p, faults: f,
+		world:   w,
+		planner: p,
+		faults:  f,
 		rng:     rand.New(rand.NewPCG(f.Seed, w.Options.Seed<<8+w.operators)), //nolint:gosec // a simulation needs no secrecy
-		written: map[string]int{}, shown: map[string]int{},
-		time: newTimeOfPasses(w, f), retries: retries.Watch(w.Cluster(), f.Refused),
+		written: map[string]int{},
+		shown:   map[string]int{},
+		time:    newTimeOfPasses(w, f),
+		retries: retries.Watch(w.Cluster(), f.Refused),
 	}
 	o.Operator = operator.New(w.Cluster(), p, operator.Settings{
-		Rand: o.rng, Look: o.look, Spent: o.time.spent, Planned: func() { o.retries.CheckRecovery(o.Refusals) },
+		Rand:     o.rng,
+		Look:     o.look,
+		Spent:    o.time.spent,
+		Planned:  func() { o.retries.CheckRecovery(o.Refusals) },
 		Executed: func(done *progress.Result) { o.spent = done.Spent },
-		Send:     o.send, Ended: o.retries.Ended, Noticed: o.retries.Notice,
+		Send:     o.send,
+		Ended:    o.retries.Ended,
+		Noticed:  o.retries.Notice,
 	})
 	return o
 }
@@ -56,7 +65,9 @@ func NewOperator(w *World, p operator.Planner, f Faults) *Operator {
 // Restart starts a new process: nothing is remembered. Unless NoFreshness is set, it waits until its caches have seen
 // all that was written before, as the leader fence requires.
 func (o *Operator) Restart() {
-	o.written, o.shown, o.answers = map[string]int{}, map[string]int{}, nil
+	o.written = map[string]int{}
+	o.shown = map[string]int{}
+	o.answers = nil
 	for _, kind := range o.world.Kinds() {
 		o.written[kind] = len(o.world.Events(kind))
 	}

@@ -35,7 +35,12 @@ type ImagePulls struct {
 // selects, ends after a while, and goes ten minutes later. The function says whether a node fails, by the number of jobs
 // that have tried it. No job may be made while another one of its owner pulls its image.
 func (w *World) PullImages(fails func(node string, tries int) bool) *ImagePulls {
-	p := &ImagePulls{world: w, fails: fails, tries: map[string]int{}, has: map[string]bool{}}
+	p := &ImagePulls{
+		world: w,
+		fails: fails,
+		tries: map[string]int{},
+		has:   map[string]bool{},
+	}
 	w.OnEvent(func(w *World, e cluster.Event) {
 		job, ok := e.Object.(*unstructured.Unstructured)
 		if !ok || e.Kind != contract.ImagePullJobKind || e.Type != cluster.Added {
@@ -66,7 +71,9 @@ func (p *ImagePulls) end(job *unstructured.Unstructured) {
 	p.world.Tell(pullActor, "job %s has pulled on %d of %d nodes", job.GetName(), succeeded, len(nodes))
 	_ = cluster.Change(p.world, pullActor, "status", job, func(o *unstructured.Unstructured) {
 		o.Object["status"] = map[string]any{
-			"desired": int64(len(nodes)), "succeeded": succeeded, "failed": int64(len(nodes)) - succeeded,
+			"desired":        int64(len(nodes)),
+			"succeeded":      succeeded,
+			"failed":         int64(len(nodes)) - succeeded,
 			"completionTime": p.world.Now().UTC().Format(time.RFC3339),
 		}
 	})

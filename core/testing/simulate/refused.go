@@ -15,8 +15,10 @@ func RefusedForLong(seed uint64) Faults {
 	for range 1 + rng.IntN(2) {
 		from := time.Duration(rng.IntN(120)) * time.Second
 		r := retries.Refused{
-			Write: retries.WriteKinds()[rng.IntN(len(retries.WriteKinds()))], Code: retries.AnswerCodes()[rng.IntN(len(retries.AnswerCodes()))],
-			From: from, Until: from + time.Duration(1+rng.IntN(10))*time.Minute,
+			Write: retries.WriteKinds()[rng.IntN(len(retries.WriteKinds()))],
+			Code:  retries.AnswerCodes()[rng.IntN(len(retries.AnswerCodes()))],
+			From:  from,
+			Until: from + time.Duration(1+rng.IntN(10))*time.Minute,
 		}
 		if r.Code == retries.NoRight {
 			r.Write = retries.Right(r.Write)

@@ -77,7 +77,9 @@ func kindsOfFaults() []string {
 // after the other, and restores a part if the world no longer fails in that way.
 func (walk Walk) shorten(t testing.TB, seed uint64, w *World, err error) (*World, cuts, error) {
 	t.Helper()
-	best, how, out := w, err, leftOut()
+	best := w
+	how := err
+	out := leftOut()
 	passes, longest := w.passes, w.Lines()*3/2 // without some parts a world may be slower
 	try := func(names ...string) {
 		if len(names) == 0 || passes > shortenLimit {

@@ -29,12 +29,17 @@ func (e *Environment) AllowPods(t testing.TB, namespace string) {
 		return admission.Allowed("")
 	})
 	hook := admissionregistrationv1.ValidatingWebhook{
-		Name: "allow.example.com", AdmissionReviewVersions: []string{"v1"},
-		ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: e.envtest.WebhookInstallOptions.LocalServingCAData},
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		Name:                    "allow.example.com",
+		AdmissionReviewVersions: []string{"v1"},
+		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: e.envtest.WebhookInstallOptions.LocalServingCAData},
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods", "pods/eviction"}},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups:   []string{""},
+				APIVersions: []string{"v1"},
+				Resources:   []string{"pods", "pods/eviction"},
+			},
 		}},
 		SideEffects:    new(admissionregistrationv1.SideEffectClassNone),
 		FailurePolicy:  new(admissionregistrationv1.Ignore),
@@ -65,7 +70,8 @@ func (e *Environment) serveAdmission(t testing.TB, answer admission.HandlerFunc)
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(&admission.Webhook{Handler: answer})
-	server.EnableHTTP2, server.TLS = true, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL + "/allow"

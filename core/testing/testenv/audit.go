@@ -152,7 +152,8 @@ func (a *Audit) Kinds(t testing.TB, userAgent, namespace string) []string {
 // settle makes a request and waits until the log has it, because the server writes an entry after it has answered.
 func (a *Audit) settle(t testing.TB) {
 	t.Helper()
-	name, from := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1)), a.size(t)
+	name := fmt.Sprintf("mark-%d-%d", time.Now().UnixNano(), a.marks.Add(1))
+	from := a.size(t)
 	_ = a.client.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
 	await.Until(t, func(check *assert.CollectT) {
 		assert.Contains(check, string(a.linesFrom(t, from)), name)

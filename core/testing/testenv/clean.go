@@ -123,6 +123,7 @@ func remove(ctx context.Context, of metadata.ResourceInterface, o *metav1.Partia
 			return err
 		}
 	}
-	now, background := int64(0), metav1.DeletePropagationBackground
+	now := int64(0)
+	background := metav1.DeletePropagationBackground
 	return of.Delete(ctx, o.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background})
 }

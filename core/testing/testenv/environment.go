@@ -174,7 +174,11 @@ func (e *Environment) prepare(o Options) error {
 	if _, err := e.envtest.Start(); err != nil {
 		return err
 	}
-	e.tests = &tests{namespaces: map[string]string{}, shared: map[types.UID]bool{}, logs: map[testing.TB]*operatorLog{}}
+	e.tests = &tests{
+		namespaces: map[string]string{},
+		shared:     map[types.UID]bool{},
+		logs:       map[testing.TB]*operatorLog{},
+	}
 	if err := e.addCleaner(ctx); err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ func (e *Environment) Leftovers(t testing.TB, file string, change ...func(*unstr
 		for _, c := range change {
 			c(o)
 		}
-		status, old := o.Object["status"], o.GetUID()
+		status := o.Object["status"]
+		old := o.GetUID()
 		o.SetNamespace(namespace)
 		o.SetUID("")
 		o.SetResourceVersion("")

@@ -36,7 +36,9 @@ func (e *Environment) Manager(t testing.TB, adapt ...func(*manager.Options)) man
 	o.Controller.UsePriorityQueue = new(false) // as operators do
 	if hooks := e.envtest.WebhookInstallOptions; hooks.LocalServingPort != 0 {
 		o.WebhookServer = webhook.NewServer(webhook.Options{
-			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,
+			Host:    hooks.LocalServingHost,
+			Port:    hooks.LocalServingPort,
+			CertDir: hooks.LocalServingCertDir,
 		})
 	}
 	for _, f := range adapt {

@@ -64,7 +64,12 @@ func reviewsOf(rule rbacv1.PolicyRule, user, namespace string) (all []authorizat
 				for _, name := range names {
 					all = append(all, authorizationv1.SubjectAccessReviewSpec{
 						User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-							Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name,
+							Namespace:   namespace,
+							Verb:        verb,
+							Group:       group,
+							Resource:    resource,
+							Subresource: subresource,
+							Name:        name,
 						},
 					})
 				}

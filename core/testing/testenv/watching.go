@@ -36,8 +36,9 @@ func Passes[T client.Object](t testing.TB, e *Environment, o T, check func(T) bo
 	list, err := e.Scheme.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	require.NoError(t, err)
 	states, err := c.Watch(t.Context(), list.(client.ObjectList), &client.ListOptions{
-		Namespace: o.GetNamespace(), FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()),
-		Raw: &metav1.ListOptions{ResourceVersion: o.GetResourceVersion()},
+		Namespace:     o.GetNamespace(),
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()),
+		Raw:           &metav1.ListOptions{ResourceVersion: o.GetResourceVersion()},
 	})
 	require.NoError(t, err)
 	defer states.Stop()

@@ -76,15 +76,20 @@ type Summary struct {
 func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 	switch {
 	case done.ScaleError != "":
-		s.Reason, s.Message = ReasonFailedScale, done.ScaleError+trouble
+		s.Reason = ReasonFailedScale
+		s.Message = done.ScaleError + trouble
 	case done.UpdateError != "" && done.NodeTooSmall:
-		s.Reason, s.Message = ReasonNodeTooSmall, done.UpdateError+trouble
+		s.Reason = ReasonNodeTooSmall
+		s.Message = done.UpdateError + trouble
 	case done.UpdateError != "":
-		s.Reason, s.Message = ReasonFailedUpdate, done.UpdateError+trouble
+		s.Reason = ReasonFailedUpdate
+		s.Message = done.UpdateError + trouble
 	case done.Budget != "":
-		s.Reason, s.Message = ReasonBlockedByBudget, done.Budget+trouble
+		s.Reason = ReasonBlockedByBudget
+		s.Message = done.Budget + trouble
 	case done.Blocked != "":
-		s.Reason, s.Message = ReasonBlocked, done.Blocked+trouble
+		s.Reason = ReasonBlocked
+		s.Message = done.Blocked + trouble
 	default:
 		return false
 	}
@@ -95,9 +100,17 @@ func (s *Summary) ReportFailures(done action.Failures, trouble string) bool {
 // of a pause.
 func DoneSummary(paused int) Summary {
 	if paused == 0 {
-		return Summary{Done: true, Reason: ReasonAvailable, Message: "all pods are up to date and available"}
+		return Summary{
+			Done:    true,
+			Reason:  ReasonAvailable,
+			Message: "all pods are up to date and available",
+		}
 	}
-	return Summary{Done: true, Reason: ReasonPaused, Message: PausedMessage(paused)}
+	return Summary{
+		Done:    true,
+		Reason:  ReasonPaused,
+		Message: PausedMessage(paused),
+	}
 }
 
 // PausedMessage is the message about the number of pods, at least one, that wait for the end of a pause.
@@ -111,7 +124,11 @@ func PausedMessage(pods int) string {
 // Summarize writes the summary into Ready, Reconciling and Stalled. The latter two are present only
 // while they are true.
 func Summarize(list []workload.Condition, s Summary, now metav1.Time) []workload.Condition {
-	c := workload.Condition{Status: corev1.ConditionTrue, Reason: s.Reason, Message: s.Message}
+	c := workload.Condition{
+		Status:  corev1.ConditionTrue,
+		Reason:  s.Reason,
+		Message: s.Message,
+	}
 	ready, other, absent := c, c, Stalled
 	ready.Type, other.Type = Ready, Reconciling
 	if s.Stalled {

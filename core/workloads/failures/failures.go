@@ -89,6 +89,8 @@ func (s *failingSet) failedAt(place string, pods []types.UID, now time.Time) tim
 	if until := f.since.Add(f.pause); until.After(now) {
 		return until
 	}
-	f.pods, f.since, f.pause = pods, now, min(max(2*f.pause, shortestPause), longestPause)
+	f.pods = pods
+	f.since = now
+	f.pause = min(max(2*f.pause, shortestPause), longestPause)
 	return now
 }

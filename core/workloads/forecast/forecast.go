@@ -84,7 +84,8 @@ func (e Edit) sentences() []string {
 
 // inPlace returns the update in place from the one template to the other.
 func (e Edit) inPlace() (*inplace.Update, error) {
-	from, to := &inplace.Revision{Name: "from", Template: e.From}, &inplace.Revision{Name: "to", Template: e.To}
+	from := &inplace.Revision{Name: "from", Template: e.From}
+	to := &inplace.Revision{Name: "to", Template: e.To}
 	if e.ClaimsChange {
 		from.ClaimsHash, to.ClaimsHash = new("from"), new("to")
 	}

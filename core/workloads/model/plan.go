@@ -38,7 +38,9 @@ func (s *Snapshot[W]) PreDownload(p *Plan, r predownload.Rollout) {
 	if p.Err != nil || c.Current == nil || c.Update == nil || c.Create || c.Renumber {
 		return
 	}
-	r.Namespace, r.Owner, r.Update = s.Set.GetNamespace(), s.Owner, c.Update
+	r.Namespace = s.Set.GetNamespace()
+	r.Owner = s.Owner
+	r.Update = c.Update
 	r.Jobs, r.Now, r.OldNodes = s.PullJobs, s.Now, s.oldNodes
 	if c.Current.Name != c.Update.Name {
 		r.From = []*appsv1.ControllerRevision{c.Current}

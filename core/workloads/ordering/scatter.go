@@ -63,10 +63,12 @@ func scatterTerm(pods []podstate.State, order []int, term workload.UpdateScatter
 
 	scattered := make([]int, 0, len(order))
 	groups := min(len(matched), len(plain))
-	matchedSize, plainSize := roundedQuotient(len(matched), groups), roundedQuotient(len(plain), groups)
+	matchedSize := roundedQuotient(len(matched), groups)
+	plainSize := roundedQuotient(len(plain), groups)
 	if allPlain*len(matched) < len(plain)*allMatched {
 		all := min(allMatched, allPlain)
-		matchedSize, plainSize = roundedQuotient(allMatched, all), roundedQuotient(allPlain, all)
+		matchedSize = roundedQuotient(allMatched, all)
+		plainSize = roundedQuotient(allPlain, all)
 		groups = min(len(matched)/matchedSize, len(plain)/plainSize)
 		scattered, plain = take(scattered, plain, len(plain)-groups*plainSize)
 	}

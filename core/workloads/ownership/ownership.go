@@ -12,8 +12,12 @@ import (
 // Release gives up a pod that the owner has.
 func Release(pod *corev1.Pod, owner types.UID, message string) action.Action {
 	return action.Action{
-		Verb: action.Release, Object: pod, Independent: true, Reason: "SelectorMismatch", Message: message,
-		Patches: []action.Patch{ReferencesPatch([]types.UID{owner})},
+		Verb:        action.Release,
+		Object:      pod,
+		Independent: true,
+		Reason:      "SelectorMismatch",
+		Message:     message,
+		Patches:     []action.Patch{ReferencesPatch([]types.UID{owner})},
 	}
 }
 
@@ -36,7 +40,11 @@ func Adopt(o action.Object, ref metav1.OwnerReference, labels map[string]string,
 		patch.Body["metadata"].(map[string]any)["labels"] = values
 	}
 	return action.Action{
-		Verb: action.Adopt, Object: o, Reason: "SelectorMatch", Message: message, Patches: []action.Patch{patch},
+		Verb:    action.Adopt,
+		Object:  o,
+		Reason:  "SelectorMatch",
+		Message: message,
+		Patches: []action.Patch{patch},
 	}
 }
 
@@ -54,7 +62,12 @@ func ReferencesPatch(remove []types.UID, write ...metav1.OwnerReference) action.
 }
 
 func asMap(ref metav1.OwnerReference) map[string]any {
-	out := map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name, "uid": string(ref.UID)}
+	out := map[string]any{
+		"apiVersion": ref.APIVersion,
+		"kind":       ref.Kind,
+		"name":       ref.Name,
+		"uid":        string(ref.UID),
+	}
 	if ref.Controller != nil {
 		out["controller"] = *ref.Controller
 	}
@@ -66,7 +79,12 @@ func asMap(ref metav1.OwnerReference) map[string]any {
 
 // PodReference is a reference to the pod that does not make it the controller: the object goes with the pod.
 func PodReference(pod *corev1.Pod) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+	return metav1.OwnerReference{
+		APIVersion: "v1",
+		Kind:       "Pod",
+		Name:       pod.Name,
+		UID:        pod.UID,
+	}
 }
 
 // SelectorText is the selector as status.labelSelector shows it to autoscalers; where it cannot be read, the text from

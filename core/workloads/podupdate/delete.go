@@ -27,8 +27,14 @@ func (w *Workload) Delete(o podstate.State, why DeleteReason) action.Action {
 	c := w.Change(o.Pod)
 	if lifecycle.BeginDelete(c, w.Lifecycle) {
 		return action.Action{
-			Verb: action.Delete, Object: o.Pod, Independent: true, OutOfService: podstate.HeldByUpdate(o.Pod),
-			Reason: why.Reason, Message: why.Message, Event: why.Event, Deadline: w.deadline(o),
+			Verb:         action.Delete,
+			Object:       o.Pod,
+			Independent:  true,
+			OutOfService: podstate.HeldByUpdate(o.Pod),
+			Reason:       why.Reason,
+			Message:      why.Message,
+			Event:        why.Event,
+			Deadline:     w.deadline(o),
 		}
 	}
 	setLabels(c, why.LabelsWhileHeld)

@@ -37,7 +37,13 @@ type updatePath struct {
 
 // NewRevisions makes the memory of one pass over the revisions that the workload owns.
 func NewRevisions(owned []*appsv1.ControllerRevision, o inplace.Options) *Revisions {
-	return &Revisions{known: owned, options: o, templates: map[string]*corev1.PodTemplateSpec{}, paths: map[revisionPair]updatePath{}, same: map[revisionPair]bool{}}
+	return &Revisions{
+		known:     owned,
+		options:   o,
+		templates: map[string]*corev1.PodTemplateSpec{},
+		paths:     map[revisionPair]updatePath{},
+		same:      map[revisionPair]bool{},
+	}
 }
 
 // Template is the template of a revision, read-only.

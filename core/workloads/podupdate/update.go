@@ -45,13 +45,21 @@ func (w *Workload) UpdateInPlace(o podstate.State, u *inplace.Update, target *ap
 		follow = slices.Concat(patches, later)
 	}
 	return action.Action{
-		Verb: action.UpdateInPlace, Object: o.Pod, Independent: true, OutOfService: podstate.HeldByUpdate(o.Pod),
-		Patches: patches, LaterPatches: later, Reason: "Update", Message: text, Deadline: w.deadline(o),
-		DryRun:   slices.ContainsFunc(follow, resizes), // a node that is too small keeps its pod as it is, in service
-		Revision: podstate.ShortHash(target.Name),
+		Verb:         action.UpdateInPlace,
+		Object:       o.Pod,
+		Independent:  true,
+		OutOfService: podstate.HeldByUpdate(o.Pod),
+		Patches:      patches,
+		LaterPatches: later,
+		Reason:       "Update",
+		Message:      text,
+		Deadline:     w.deadline(o),
+		DryRun:       slices.ContainsFunc(follow, resizes), // a node that is too small keeps its pod as it is, in service
+		Revision:     podstate.ShortHash(target.Name),
 		Event: &action.Event{
-			Succeeded: EventInPlace, Failed: EventInPlaceFailed,
-			Note: fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),
+			Succeeded: EventInPlace,
+			Failed:    EventInPlaceFailed,
+			Note:      fmt.Sprintf("successfully update pod %s in-place(revision %s)", o.Pod.Name, target.Name),
 		},
 	}
 }
@@ -71,7 +79,9 @@ func (w *Workload) onceOut(o podstate.State, next func(*action.PodChange)) []act
 		ready.Status = corev1.ConditionFalse
 	}
 	if closed := podstate.Condition(out, contract.InPlaceUpdateReady); closed != nil {
-		closed.Status, closed.Reason, closed.Message = corev1.ConditionFalse, completion.ReasonStartUpdate, ""
+		closed.Status = corev1.ConditionFalse
+		closed.Reason = completion.ReasonStartUpdate
+		closed.Message = ""
 	}
 	c := w.Change(out)
 	next(c)

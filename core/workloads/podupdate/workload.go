@@ -50,8 +50,13 @@ func HasWrites(a action.Action) bool {
 // changed is the action that writes a change, named by the change's strongest write.
 func changed(c *action.PodChange, reason, message string) action.Action {
 	a := action.Action{
-		Verb: action.PatchMetadata, Object: c.Pod, Independent: true, OutOfService: podstate.HeldByUpdate(c.Pod),
-		Patches: c.Patches(), Reason: reason, Message: message,
+		Verb:         action.PatchMetadata,
+		Object:       c.Pod,
+		Independent:  true,
+		OutOfService: podstate.HeldByUpdate(c.Pod),
+		Patches:      c.Patches(),
+		Reason:       reason,
+		Message:      message,
 	}
 	for _, patch := range a.Patches {
 		if patch.Subresource == "status" {

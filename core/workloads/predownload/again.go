@@ -90,7 +90,8 @@ func (p *planner) pullAgain() {
 func (p *planner) begin(r Round, steps ...action.Step) {
 	p.addSteps(steps...)
 	if len(p.plan.Steps) > 0 {
-		r.Began, r.Nodes = p.Now, p.nodesBefore(time.Time{})
+		r.Began = p.Now
+		r.Nodes = p.nodesBefore(time.Time{})
 		p.plan.Round = &r
 	}
 }
@@ -139,8 +140,12 @@ func (p *planner) end(r Round) Round {
 		return r
 	}
 	if r.Failures++; r.Failures == mostFailures {
-		p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventGivenUp, Note: fmt.Sprintf(
-			"%s in %d rounds of image pull jobs; their pods pull the image when they are updated", lacking(r.Failed), mostFailures)})
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type:   corev1.EventTypeWarning,
+			Reason: EventGivenUp,
+			Note: fmt.Sprintf(
+				"%s in %d rounds of image pull jobs; their pods pull the image when they are updated", lacking(r.Failed), mostFailures),
+		})
 	}
 	return r
 }

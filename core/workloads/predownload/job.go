@@ -44,9 +44,14 @@ type Job struct {
 // ReadJob reads a job.
 func ReadJob(from *unstructured.Unstructured) *Job {
 	job := &Job{PartialObjectMetadata: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: from.GetNamespace(), Name: from.GetName(), UID: from.GetUID(), ResourceVersion: from.GetResourceVersion(),
-		Labels: from.GetLabels(), OwnerReferences: from.GetOwnerReferences(),
-		CreationTimestamp: from.GetCreationTimestamp(), DeletionTimestamp: from.GetDeletionTimestamp(),
+		Namespace:         from.GetNamespace(),
+		Name:              from.GetName(),
+		UID:               from.GetUID(),
+		ResourceVersion:   from.GetResourceVersion(),
+		Labels:            from.GetLabels(),
+		OwnerReferences:   from.GetOwnerReferences(),
+		CreationTimestamp: from.GetCreationTimestamp(),
+		DeletionTimestamp: from.GetDeletionTimestamp(),
 	}}}
 	job.SetGroupVersionKind(from.GroupVersionKind())
 	spec, _ := from.Object["spec"].(map[string]any)
@@ -90,8 +95,15 @@ func createJob(job action.Object, image string, again *cause) action.Action {
 		what += " again: " + again.why
 	}
 	return action.Action{
-		Verb: action.Create, Object: job, Reason: "PreDownload", Message: what,
-		Event: &action.Event{Succeeded: EventCreated, Note: fmt.Sprintf("created image pull job %s for %s", job.GetName(), what), Failed: EventFailed},
+		Verb:    action.Create,
+		Object:  job,
+		Reason:  "PreDownload",
+		Message: what,
+		Event: &action.Event{
+			Succeeded: EventCreated,
+			Note:      fmt.Sprintf("created image pull job %s for %s", job.GetName(), what),
+			Failed:    EventFailed,
+		},
 	}
 }
 
@@ -163,7 +175,9 @@ func (p *planner) job(name, image string, template *corev1.PodTemplateSpec) (act
 		parallelism = *n
 	}
 	spec := contract.ImagePullJobSpec{
-		Image: image, PodSelector: p.oldPods(), Parallelism: &parallelism,
+		Image:            image,
+		PodSelector:      p.oldPods(),
+		Parallelism:      &parallelism,
 		PullPolicy:       contract.ImagePullJobPullPolicy{TimeoutSeconds: timeout, BackoffLimit: pullBackoff},
 		CompletionPolicy: contract.ImagePullJobCompletionPolicy{Type: contract.ImagePullJobAlways, TTLSecondsAfterFinished: pullTTL},
 		SandboxConfig:    contract.ImagePullJobSandboxConfig{Labels: labels, Annotations: template.Annotations},
@@ -183,13 +197,16 @@ func (p *planner) oldPods() *metav1.LabelSelector {
 	if p.Selector != nil {
 		selector = p.Selector.DeepCopy()
 	}
-	name, hash := p.Update.Name, podstate.ShortHash(p.Update.Name)
+	name := p.Update.Name
+	hash := podstate.ShortHash(p.Update.Name)
 	values := []string{hash}
 	if len(name) <= validation.LabelValueMaxLength {
 		values = []string{name, hash}
 	}
 	selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{
-		Key: contract.RevisionLabel, Operator: metav1.LabelSelectorOpNotIn, Values: values,
+		Key:      contract.RevisionLabel,
+		Operator: metav1.LabelSelectorOpNotIn,
+		Values:   values,
 	})
 	return selector
 }

@@ -165,7 +165,11 @@ func (p *planner) explain() {
 func (p *planner) warn(reason, note string) {
 	if !p.Jobs.ProblemReported {
 		p.plan.ReportsProblem = true
-		p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type:   corev1.EventTypeWarning,
+			Reason: reason,
+			Note:   note,
+		})
 	}
 }
 
@@ -178,7 +182,10 @@ func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
 			continue
 		}
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.Delete, Object: job.PartialObjectMetadata, Reason: "NoLongerWanted", Message: "pods no longer wait for the image",
+			Verb:    action.Delete,
+			Object:  job.PartialObjectMetadata,
+			Reason:  "NoLongerWanted",
+			Message: "pods no longer wait for the image",
 		})
 	}
 	return step
@@ -186,7 +193,10 @@ func (p *planner) deleteJobs(but *appsv1.ControllerRevision) action.Step {
 
 func (p *planner) mark(labels map[string]any, message string) action.Step {
 	return action.Step{Name: stepMark, Actions: []action.Action{{
-		Verb: action.PatchMetadata, Object: p.Update, Reason: "PreDownload", Message: message,
+		Verb:    action.PatchMetadata,
+		Object:  p.Update,
+		Reason:  "PreDownload",
+		Message: message,
 		Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"labels": labels}}}},
 	}}}
 }

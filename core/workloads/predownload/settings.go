@@ -30,7 +30,8 @@ func SettingsOf(s *workload.InPlaceUpdateStrategy) Settings {
 		return Settings{}
 	}
 	return Settings{
-		Parallelism: s.ImagePreDownloadParallelism, TimeoutSeconds: s.ImagePreDownloadTimeoutSeconds,
+		Parallelism:     s.ImagePreDownloadParallelism,
+		TimeoutSeconds:  s.ImagePreDownloadTimeoutSeconds,
 		MinUpdatedReady: ptr.Deref(s.ImagePreDownloadMinUpdatedReadyPods, 0),
 		Configured:      s.ImagePreDownloadParallelism != nil || s.ImagePreDownloadTimeoutSeconds != nil || s.ImagePreDownloadMinUpdatedReadyPods != nil,
 	}

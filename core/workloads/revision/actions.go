@@ -40,10 +40,14 @@ func RecordActions(c Choice) []action.Action {
 		return nil
 	case c.Create:
 		return []action.Action{{
-			Verb: action.Create, Object: c.Update, Reason: "NewTemplate", Message: "revision " + strconv.FormatInt(c.Update.Revision, 10),
+			Verb:    action.Create,
+			Object:  c.Update,
+			Reason:  "NewTemplate",
+			Message: "revision " + strconv.FormatInt(c.Update.Revision, 10),
 		}}
 	case c.Renumber && metav1.GetControllerOfNoCopy(c.Update) != nil:
-		body, metadata := map[string]any{"revision": c.Number}, map[string]any{}
+		body := map[string]any{"revision": c.Number}
+		metadata := map[string]any{}
 		if c.SetClaimsHash {
 			metadata["annotations"] = map[string]any{contract.VolumeClaimTemplateHashAnnotation: c.ClaimsHash}
 		}
@@ -54,8 +58,11 @@ func RecordActions(c Choice) []action.Action {
 			body["metadata"] = metadata
 		}
 		return []action.Action{{
-			Verb: action.PatchSpec, Object: c.Update, Reason: "Rollback",
-			Message: "the template equals this revision again", Patches: []action.Patch{{Body: body}},
+			Verb:    action.PatchSpec,
+			Object:  c.Update,
+			Reason:  "Rollback",
+			Message: "the template equals this revision again",
+			Patches: []action.Patch{{Body: body}},
 		}}
 	}
 	return nil
@@ -79,7 +86,10 @@ func TruncateHistory(owned []*appsv1.ControllerRevision, live map[string]bool, l
 	var actions []action.Action
 	for _, r := range beyondLimit(owned, live, ptr.Deref(limit, DefaultHistoryLimit)) {
 		actions = append(actions, action.Action{
-			Verb: action.Delete, Object: r, Reason: "HistoryLimit", Message: "beyond spec.revisionHistoryLimit",
+			Verb:    action.Delete,
+			Object:  r,
+			Reason:  "HistoryLimit",
+			Message: "beyond spec.revisionHistoryLimit",
 		})
 	}
 	return actions

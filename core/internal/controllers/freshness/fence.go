@@ -143,7 +143,11 @@ func (t *Tracker) list(ctx context.Context, s *source) (map[string]string, strin
 	live := map[string]string{}
 	page := &metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(s.kind.GroupVersion().WithKind(s.kind.Kind + "List"))
-	selected := &client.ListOptions{LabelSelector: s.settings.Label, FieldSelector: s.settings.Field, Limit: pageSize}
+	selected := &client.ListOptions{
+		LabelSelector: s.settings.Label,
+		FieldSelector: s.settings.Field,
+		Limit:         pageSize,
+	}
 	if s.settings.Field != nil { // the cache asks for that namespace, too, and may not ask for more
 		selected.Namespace, _ = s.settings.Field.RequiresExactMatch("metadata.namespace")
 	}

@@ -46,7 +46,12 @@ func (s *source) showDeleted(o client.Object) bool {
 	switch o.(type) {
 	case *corev1.Pod, *corev1.PersistentVolumeClaim:
 		now := metav1.Now()
-		w := write{source: s, key: storeKey(o), version: o.GetResourceVersion(), deleted: true}
+		w := write{
+			source:  s,
+			key:     storeKey(o),
+			version: o.GetResourceVersion(),
+			deleted: true,
+		}
 		return s.keep(o, w, func(o client.Object) { o.SetDeletionTimestamp(&now) })
 	}
 	return false
@@ -61,7 +66,11 @@ func (s *source) keep(o client.Object, w write, change func(client.Object)) bool
 	if last, ok := s.answers[w.key]; ok && !w.deleted && atLeast(last.version, w.version) {
 		return true
 	}
-	a := answer{write: w, uid: o.GetUID(), object: o.DeepCopyObject().(client.Object)}
+	a := answer{
+		write:  w,
+		uid:    o.GetUID(),
+		object: o.DeepCopyObject().(client.Object),
+	}
 	if s.settings.Transform != nil {
 		trimmed, err := s.settings.Transform(a.object)
 		whole, ok := trimmed.(client.Object)

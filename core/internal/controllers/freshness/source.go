@@ -65,7 +65,11 @@ func newSource(ctx context.Context, c cache.Cache, kind client.Object, gvk schem
 	if !ok {
 		return nil, fmt.Errorf("the cache has several informers of %s: the tracker needs a single one", gvk.Kind)
 	}
-	return &source{kind: gvk, store: single.GetStore(), settings: settings}, nil
+	return &source{
+		kind:     gvk,
+		store:    single.GetStore(),
+		settings: settings,
+	}, nil
 }
 
 func (s *source) version() string { return s.store.LastStoreSyncResourceVersion() }

@@ -70,7 +70,12 @@ func New(ctx context.Context, o Options) (*Tracker, error) {
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.AtomicFIFO) {
 		return nil, errors.New("feature AtomicFIFO of client-go is off: the cache lacks a resourceVersion")
 	}
-	t := &Tracker{options: o, fencePassed: make(chan struct{}), sources: map[schema.GroupKind]*source{}, waiting: map[types.NamespacedName]*writes{}}
+	t := &Tracker{
+		options:     o,
+		fencePassed: make(chan struct{}),
+		sources:     map[schema.GroupKind]*source{},
+		waiting:     map[types.NamespacedName]*writes{},
+	}
 	for kind, settings := range o.Kinds {
 		gvk, err := apiutil.GVKForObject(kind, o.Scheme)
 		if err != nil {
@@ -116,7 +121,9 @@ func (t *Tracker) expect(workload types.NamespacedName, o client.Object, existed
 			delete(all.uncertain, storeKey(o))
 			return
 		}
-		w.source, w.key, w.version = s, storeKey(o), o.GetResourceVersion()
+		w.source = s
+		w.key = storeKey(o)
+		w.version = o.GetResourceVersion()
 		if existed && !s.selects(o) {
 			w.version, w.deleted = s.unshow(w.key), true
 		}
@@ -133,7 +140,9 @@ func (t *Tracker) Deleted(workload types.NamespacedName, o client.Object) {
 		if !waits && s.showDeleted(o) {
 			return
 		}
-		w.source, w.key, w.deleted = s, storeKey(o), true
+		w.source = s
+		w.key = storeKey(o)
+		w.deleted = true
 		all.byUID[o.GetUID()] = w
 	})
 }

@@ -43,7 +43,8 @@ func New(reader *fastclient.Reader, templates *podtemplate.Checker) *History {
 // with the caller's Same, with core's defaults, with the API server's defaults. The volumes are names that claim
 // templates provide to the pod template.
 func (h *History) Choose(ctx context.Context, in revision.Input, volumes ...string) (revision.Choice, error) {
-	owner, key := memory.KeyOf(in.Owner), keyOf(in)
+	owner := memory.KeyOf(in.Owner)
+	key := keyOf(in)
 	if old, ok := h.known.Get(owner); ok && old.key == key {
 		return old.choice, nil
 	}

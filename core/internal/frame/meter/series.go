@@ -16,7 +16,8 @@ type series struct {
 
 func newSeries(registerer prometheus.Registerer, controller string) (series, error) {
 	// In seconds: plans of small and large workloads, and pods with images that are on the node or missing.
-	planBuckets, startBuckets := prometheus.ExponentialBuckets(0.0001, 4, 8), []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
+	planBuckets := prometheus.ExponentialBuckets(0.0001, 4, 8)
+	startBuckets := []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600}
 	r := registry{registerer, prometheus.Labels{"controller": controller}, nil}
 	planning := r.histogram(prometheus.HistogramOpts{
 		Name: "flotilla_plan_seconds", Help: "Duration of planning in a reconcile, without reads and writes.", Buckets: planBuckets,
@@ -45,8 +46,10 @@ func newSeries(registerer prometheus.Registerer, controller string) (series, err
 	if r.err != nil {
 		return s, fmt.Errorf("register the metrics of workloads: %w", r.err)
 	}
-	s.planning, s.starts = planning.WithLabelValues(controller), starts.WithLabelValues(controller)
-	s.inPlace, s.recreated = updates.WithLabelValues(controller, "in_place"), updates.WithLabelValues(controller, "recreate")
+	s.planning = planning.WithLabelValues(controller)
+	s.starts = starts.WithLabelValues(controller)
+	s.inPlace = updates.WithLabelValues(controller, "in_place")
+	s.recreated = updates.WithLabelValues(controller, "recreate")
 	return s, nil
 }
 

@@ -108,5 +108,8 @@ func (m *known) missing(found []*corev1.Pod) []string {
 }
 
 func (m *known) remember(s *Search, at time.Time, putOff bool) {
-	m.once, m.asked, m.generation, m.putOff = true, at, s.Owner.GetGeneration(), putOff
+	m.once = true
+	m.asked = at
+	m.generation = s.Owner.GetGeneration()
+	m.putOff = putOff
 }

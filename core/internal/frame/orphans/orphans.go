@@ -113,7 +113,8 @@ func (f *Finder) Find(ctx context.Context, s Search, now time.Time) (Found, erro
 	}
 	hidden.Orphans = slices.DeleteFunc(hidden.Orphans, func(o *corev1.Pod) bool { return s.shows(o) || has(found.Orphans, o) })
 	m.answered(&s, q, hidden, now)
-	found.Orphans, found.Own = append(found.Orphans, hidden.Orphans...), hidden.Own
+	found.Orphans = append(found.Orphans, hidden.Orphans...)
+	found.Own = hidden.Own
 	return found, nil
 }
 
@@ -204,7 +205,9 @@ func (f *Finder) Follow(workload memory.Key, results []progress.Outcome, now tim
 	for i := range results {
 		r := &results[i]
 		_, isPod := r.Action.Object.(*corev1.Pod)
-		done, verb, name := r.State == progress.Done, r.Action.Verb, r.Action.Object.GetName()
+		done := r.State == progress.Done
+		verb := r.Action.Verb
+		name := r.Action.Object.GetName()
 		switch {
 		case errors.Is(r.Err, progress.ErrNameTaken), r.ClaimMounted():
 			f.NameTaken(workload, name, now)
@@ -255,7 +258,11 @@ func (f *Finder) recall(owner client.Object) *known {
 	key := memory.KeyOf(owner)
 	m, ok := f.workloads.Get(key)
 	if !ok {
-		m = &known{uid: key.UID, pods: map[types.UID]seen{}, taken: map[string]time.Time{}}
+		m = &known{
+			uid:   key.UID,
+			pods:  map[types.UID]seen{},
+			taken: map[string]time.Time{},
+		}
 		f.workloads.Set(key, m)
 	}
 	return m

@@ -66,8 +66,14 @@ type attempt struct {
 // New returns Jobs that knows nothing yet.
 func New(o Options) *Jobs {
 	return &Jobs{
-		kind:     kind{Kind: optional.ImagePullJobs(), discovery: o.Discovery, cache: o.Cache, clock: o.Clock},
-		executor: o.Executor, events: o.Events,
+		kind: kind{
+			Kind:      optional.ImagePullJobs(),
+			discovery: o.Discovery,
+			cache:     o.Cache,
+			clock:     o.Clock,
+		},
+		executor: o.Executor,
+		events:   o.Events,
 	}
 }
 
@@ -86,7 +92,9 @@ func (j *Jobs) Of(ctx context.Context, owner client.Object, update string, inRol
 	last, _ := j.recent.Get(memory.KeyOf(owner))
 	known.Owned = slices.DeleteFunc(known.Owned, func(job *predownload.Job) bool { return slices.Contains(last.deleted, job.UID) })
 	if last.revision == update {
-		known.ProblemReported, known.RetryAt, known.Round = last.told, last.retryAt, last.round
+		known.ProblemReported = last.told
+		known.RetryAt = last.retryAt
+		known.Round = last.round
 	}
 	return known
 }
@@ -125,7 +133,8 @@ func (j *Jobs) Executed(ctx context.Context, owner client.Object, update string,
 		log.FromContext(ctx).Info("pulling images before the update failed", "retryAfter", again, "error", firstError(done))
 		j.kind.requestRecheck()
 	}
-	deleted, round := deletedIn(done), wish.Round
+	deleted := deletedIn(done)
+	round := wish.Round
 	if again > 0 {
 		round = nil // it has not begun, or not whole
 	}

@@ -61,9 +61,13 @@ func (k *kind) look(ctx context.Context, needed bool) (version, problem string) 
 	if !k.looked.IsZero() && (settled || now.Sub(k.looked) < lookInterval) {
 		return k.version, k.problem
 	}
-	k.looked, k.recheck, k.problem, k.filling = now, false, "", false
+	k.looked = now
+	k.recheck = false
+	k.problem = ""
+	k.filling = false
 	if err := k.refresh(ctx); err != nil {
-		k.problem, k.filling = err.Error(), errors.Is(err, errNotFilled)
+		k.problem = err.Error()
+		k.filling = errors.Is(err, errNotFilled)
 	}
 	return k.version, k.problem
 }

@@ -92,7 +92,8 @@ func (a Authority) issue(template *x509.Certificate, issuer *tls.Certificate) (P
 	if template.SerialNumber, err = rand.Int(a.Random, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 		return Pair{}, fmt.Errorf("make serial number: %w", err)
 	}
-	parent, signer := template, crypto.PrivateKey(key)
+	parent := template
+	signer := crypto.PrivateKey(key)
 	if issuer != nil {
 		parent, signer = issuer.Leaf, issuer.PrivateKey
 	}

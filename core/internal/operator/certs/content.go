@@ -83,12 +83,16 @@ func (c Content) Data(present map[string][]byte) map[string][]byte {
 		data = map[string][]byte{}
 	}
 	for key, value := range map[string][]byte{
-		caCertificateKey: c.CA.Certificate, caKeyKey: c.CA.Key,
-		nextCertificateKey: c.Next.Certificate, nextKeyKey: c.Next.Key,
+		caCertificateKey:       c.CA.Certificate,
+		caKeyKey:               c.CA.Key,
+		nextCertificateKey:     c.Next.Certificate,
+		nextKeyKey:             c.Next.Key,
 		previousCertificateKey: c.Previous,
-		servingCertificateKey:  c.Serving.Certificate, tlsCertificateKey: c.Serving.Certificate,
-		servingKeyKey: c.Serving.Key, tlsKeyKey: c.Serving.Key,
-		bundleKey: c.Bundle(),
+		servingCertificateKey:  c.Serving.Certificate,
+		tlsCertificateKey:      c.Serving.Certificate,
+		servingKeyKey:          c.Serving.Key,
+		tlsKeyKey:              c.Serving.Key,
+		bundleKey:              c.Bundle(),
 	} {
 		if len(value) == 0 {
 			delete(data, key)

@@ -90,7 +90,10 @@ func New(options Options) (*Controller, error) {
 	c := &Controller{
 		options: options,
 		authority: Authority{
-			Names: settings.Names(), RenewBefore: settings.RenewBefore, Random: options.Random, NewKey: options.NewKey,
+			Names:       settings.Names(),
+			RenewBefore: settings.RenewBefore,
+			Random:      options.Random,
+			NewKey:      options.NewKey,
 		},
 		client: api,
 		secret: watchSecret(api, client.ObjectKey{Namespace: settings.Namespace, Name: settings.SecretName}),
@@ -257,7 +260,8 @@ func (c *Controller) plan(seen observation) (Plan, error) {
 	snapshot := Snapshot{Now: c.options.Clock.Now(), Remembered: c.source.content()}
 	if seen.secret != nil {
 		stored := readContent(seen.secret.Data)
-		snapshot.Stored, snapshot.Incomplete = &stored, !stored.completes(seen.secret.Data)
+		snapshot.Stored = &stored
+		snapshot.Incomplete = !stored.completes(seen.secret.Data)
 		snapshot.Published = seen.missing == nil && seen.haveBundle(stored.Bundle())
 	}
 	return c.authority.Plan(snapshot)

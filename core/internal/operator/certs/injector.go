@@ -32,7 +32,11 @@ func references(object client.Object) []reference {
 		all = append(all, reference{
 			path:    path + "/clientConfig/caBundle",
 			present: bundle,
-			guard:   operation{Op: "test", Path: path + "/name", Value: name},
+			guard: operation{
+				Op:    "test",
+				Path:  path + "/name",
+				Value: name,
+			},
 		})
 	}
 	switch object := object.(type) {
@@ -49,7 +53,11 @@ func references(object client.Object) []reference {
 			all = append(all, reference{
 				path:    "/spec/conversion/webhook/clientConfig/caBundle",
 				present: object.Spec.Conversion.Webhook.ClientConfig.CABundle,
-				guard:   operation{Op: "test", Path: "/spec/conversion/strategy", Value: apiextensionsv1.WebhookConverter},
+				guard: operation{
+					Op:    "test",
+					Path:  "/spec/conversion/strategy",
+					Value: apiextensionsv1.WebhookConverter,
+				},
 			})
 		}
 	}
@@ -83,7 +91,11 @@ func injection(object client.Object, bundle []byte) ([]byte, error) {
 		}
 		operations = append(operations, reference.guard)
 		if len(reference.present) > 0 {
-			operations = append(operations, operation{Op: "test", Path: reference.path, Value: reference.present})
+			operations = append(operations, operation{
+				Op:    "test",
+				Path:  reference.path,
+				Value: reference.present,
+			})
 		}
 		operations = append(operations, operation{Op: "add", Path: reference.path, Value: bundle})
 	}

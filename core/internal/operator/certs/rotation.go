@@ -73,7 +73,11 @@ func (a Authority) Plan(snapshot Snapshot) (Plan, error) {
 		return Plan{Content: changed, Write: true, Reason: step.reason}, err
 	}
 	if snapshot.Incomplete {
-		return Plan{Content: content, Write: true, Reason: "the Secret is incomplete"}, nil
+		return Plan{
+			Content: content,
+			Write:   true,
+			Reason:  "the Secret is incomplete",
+		}, nil
 	}
 	return Plan{Content: content}, nil
 }
@@ -126,7 +130,9 @@ func (a Authority) evaluate(content Content, snapshot Snapshot) contentState {
 	alone := content
 	alone.Previous = nil
 	state := contentState{
-		content: content, now: snapshot.Now, published: snapshot.Published,
+		content:     content,
+		now:         snapshot.Now,
+		published:   snapshot.Published,
 		serves:      a.canServe(content, snapshot.Now) == nil,
 		servesAlone: a.canServe(alone, snapshot.Now) == nil,
 		signs:       a.canSign(content.CA, snapshot.Now) == nil,
@@ -184,7 +190,11 @@ func (a Authority) prepareNextCA(state contentState) (Content, error) {
 
 func (a Authority) switchCA(state contentState) (Content, error) {
 	serving, err := a.newServing(state.content.Next, state.now)
-	return Content{CA: state.content.Next, Previous: state.content.CA.Certificate, Serving: serving}, err
+	return Content{
+		CA:       state.content.Next,
+		Previous: state.content.CA.Certificate,
+		Serving:  serving,
+	}, err
 }
 
 func (a Authority) dropPreviousCA(state contentState) (Content, error) {

@@ -65,7 +65,11 @@ func ReadSettings(feature, defaultNamespace string, getenv func(string) string) 
 
 // parseAge parses a whole number of days (d), months of 30 days (m) or years of 365 days (y).
 func parseAge(value string) (time.Duration, bool) {
-	for unit, length := range map[string]time.Duration{"d": day, "m": 30 * day, "y": 365 * day} {
+	for unit, length := range map[string]time.Duration{
+		"d": day,
+		"m": 30 * day,
+		"y": 365 * day,
+	} {
 		if digits, ok := strings.CutSuffix(value, unit); ok {
 			count, err := strconv.Atoi(digits)
 			if err != nil || count < 1 {

@@ -67,6 +67,11 @@ func (s *Source) serve(content Content) error {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(content.Bundle())
-	s.served.Store(&served{content: content, certificate: &certificate, ca: ca, roots: roots})
+	s.served.Store(&served{
+		content:     content,
+		certificate: &certificate,
+		ca:          ca,
+		roots:       roots,
+	})
 	return nil
 }

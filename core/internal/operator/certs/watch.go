@@ -70,8 +70,11 @@ func watchCRD(c client.WithWatch, name string) watched {
 func watchByName(c client.WithWatch, key client.ObjectKey, empty func() client.Object, list func() client.ObjectList) watched {
 	options := func(raw metav1.ListOptions) *client.ListOptions {
 		return &client.ListOptions{
-			Namespace: key.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", key.Name),
-			Raw: &raw, Limit: raw.Limit, Continue: raw.Continue,
+			Namespace:     key.Namespace,
+			FieldSelector: fields.OneTermEqualSelector("metadata.name", key.Name),
+			Raw:           &raw,
+			Limit:         raw.Limit,
+			Continue:      raw.Continue,
 		}
 	}
 	source := &cache.ListWatch{
@@ -83,7 +86,11 @@ func watchByName(c client.WithWatch, key client.ObjectKey, empty func() client.O
 			return c.Watch(ctx, list(), options(raw))
 		},
 	}
-	return watched{key: key, empty: empty, informer: cache.NewSharedIndexInformer(source, empty(), 0, cache.Indexers{})}
+	return watched{
+		key:      key,
+		empty:    empty,
+		informer: cache.NewSharedIndexInformer(source, empty(), 0, cache.Indexers{}),
+	}
 }
 
 // start runs the informer until ctx ends, and calls changed on every event.

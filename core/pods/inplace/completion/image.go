@@ -12,7 +12,9 @@ import (
 
 // AwaitImage is the wait for the container's image change, nil when it is done.
 func AwaitImage(pod *corev1.Pod, s *record.State, name string, now time.Time) *Progress {
-	spec, status, last := running.Container(pod, name), running.Status(pod, name), s.LastContainerStatuses[name]
+	spec := running.Container(pod, name)
+	status := running.Status(pod, name)
+	last := s.LastContainerStatuses[name]
 	switch {
 	case spec == nil:
 		return nil

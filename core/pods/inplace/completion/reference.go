@@ -59,7 +59,8 @@ func runs(s *corev1.ContainerStatus, image string) bool {
 
 // sameImageID reports whether two image IDs of container statuses are of the same content.
 func sameImageID(a, b string) bool {
-	left, right := parseReference(a).digest, parseReference(b).digest
+	left := parseReference(a).digest
+	right := parseReference(b).digest
 	if left == "" || right == "" {
 		return a == b
 	}

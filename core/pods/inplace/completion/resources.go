@@ -18,7 +18,8 @@ import (
 // AwaitResources is the wait for the container's resources, nil when it runs with the resources of the spec. The status
 // of a container that does not run repeats the resources that it is to get.
 func AwaitResources(pod *corev1.Pod, c *corev1.Container) *Progress {
-	want, status := quantity.Effective(c.Resources), running.Status(pod, c.Name)
+	want := quantity.Effective(c.Resources)
+	status := running.Status(pod, c.Name)
 	switch {
 	case quantity.None(want):
 		return nil
@@ -60,7 +61,9 @@ func ResizedBefore(pod *corev1.Pod, containers sets.Set[string], ch record.Chang
 // RestartsToCome reports whether the kubelet will restart one of the resized containers.
 func RestartsToCome(pod *corev1.Pod, resized sets.Set[string]) bool {
 	for name := range resized {
-		c, status, has := running.Container(pod, name), running.Status(pod, name), corev1.ResourceRequirements{}
+		c := running.Container(pod, name)
+		status := running.Status(pod, name)
+		has := corev1.ResourceRequirements{}
 		if c == nil {
 			continue // the pod's record names one that it does not have
 		}

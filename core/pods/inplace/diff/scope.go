@@ -23,17 +23,24 @@ type Scope struct {
 // NewScope is a scope of nothing.
 func NewScope() Scope {
 	return Scope{
-		Images: sets.New[string](), Resources: sets.New[string](), Restarts: sets.New[string](),
-		Labels: sets.New[string](), Annotations: sets.New[string](),
+		Images:      sets.New[string](),
+		Resources:   sets.New[string](),
+		Restarts:    sets.New[string](),
+		Labels:      sets.New[string](),
+		Annotations: sets.New[string](),
 	}
 }
 
 // Union is a scope of its own that covers both. Finalizers are never pending.
 func (s Scope) Union(o Scope) Scope {
 	return Scope{
-		Images: s.Images.Union(o.Images), Resources: s.Resources.Union(o.Resources), Restarts: s.Restarts.Union(o.Restarts),
-		Labels: s.Labels.Union(o.Labels), Annotations: s.Annotations.Union(o.Annotations),
-		AddFinalizers: s.AddFinalizers, RemoveFinalizers: s.RemoveFinalizers,
+		Images:           s.Images.Union(o.Images),
+		Resources:        s.Resources.Union(o.Resources),
+		Restarts:         s.Restarts.Union(o.Restarts),
+		Labels:           s.Labels.Union(o.Labels),
+		Annotations:      s.Annotations.Union(o.Annotations),
+		AddFinalizers:    s.AddFinalizers,
+		RemoveFinalizers: s.RemoveFinalizers,
 	}
 }
 
@@ -52,7 +59,8 @@ func (s Scope) WithAll(t *corev1.PodTemplateSpec) Scope {
 func (s *Scope) addMetadata(from, to *corev1.PodTemplateSpec) {
 	insertChangedKeys(s.Labels, from.Labels, to.Labels)
 	insertChangedKeys(s.Annotations, from.Annotations, to.Annotations)
-	before, after := sets.New(from.Finalizers...), sets.New(to.Finalizers...)
+	before := sets.New(from.Finalizers...)
+	after := sets.New(to.Finalizers...)
 	s.AddFinalizers = sets.List(after.Difference(before))
 	s.RemoveFinalizers = sets.List(before.Difference(after))
 }

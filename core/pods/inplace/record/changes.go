@@ -25,8 +25,10 @@ type Changes struct {
 // NewChanges is no change.
 func NewChanges() Changes {
 	return Changes{
-		Images: map[string]string{}, Resources: map[string]corev1.ResourceRequirements{}, Metadata: map[string]Metadata{},
-		Restarts: sets.New[string](),
+		Images:    map[string]string{},
+		Resources: map[string]corev1.ResourceRequirements{},
+		Metadata:  map[string]Metadata{},
+		Restarts:  sets.New[string](),
 	}
 }
 

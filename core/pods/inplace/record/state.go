@@ -35,8 +35,10 @@ func (s *State) LastWrite() time.Time {
 // Next has the changes that later batches will write.
 func (s *State) Next() Changes {
 	return Changes{
-		Images: s.NextContainerImages, Resources: s.NextContainerResources, Metadata: s.NextContainerRefMetadata,
-		Restarts: sets.New(s.NextContainerRestarts...),
+		Images:    s.NextContainerImages,
+		Resources: s.NextContainerResources,
+		Metadata:  s.NextContainerRefMetadata,
+		Restarts:  sets.New(s.NextContainerRestarts...),
 	}
 }
 
@@ -48,15 +50,20 @@ func (s *State) HasNext() bool {
 // Changes has the changes that the update begins with.
 func (g *Grace) Changes() Changes {
 	return Changes{
-		Images: g.ContainerImages, Resources: g.ContainerResources, Metadata: g.ContainerRefMetadata,
-		Restarts: sets.New(g.ContainerRestarts...),
+		Images:    g.ContainerImages,
+		Resources: g.ContainerResources,
+		Metadata:  g.ContainerRefMetadata,
+		Restarts:  sets.New(g.ContainerRestarts...),
 	}
 }
 
 // State is the state of the update whose grace period begins now.
 func (g *Grace) State(now metav1.Time) *State {
 	return &State{
-		Revision: g.Revision, UpdateTimestamp: now, UpdateEnvFromMetadata: g.UpdateEnvFromMetadata,
-		UpdateImages: len(g.ContainerImages) > 0, UpdateResources: len(g.ContainerResources) > 0,
+		Revision:              g.Revision,
+		UpdateTimestamp:       now,
+		UpdateEnvFromMetadata: g.UpdateEnvFromMetadata,
+		UpdateImages:          len(g.ContainerImages) > 0,
+		UpdateResources:       len(g.ContainerResources) > 0,
 	}
 }

@@ -27,7 +27,12 @@ func Record(t *testing.T, env testenv.Environment, namespace string) History {
 	t.Helper()
 	list := &corev1.PodList{}
 	require.NoError(t, env.Client(t).List(t.Context(), list, client.InNamespace(namespace)))
-	h := History{env: env, namespace: namespace, version: list.ResourceVersion, pods: map[string]*corev1.Pod{}}
+	h := History{
+		env:       env,
+		namespace: namespace,
+		version:   list.ResourceVersion,
+		pods:      map[string]*corev1.Pod{},
+	}
 	for i := range list.Items {
 		h.pods[string(list.Items[i].UID)] = &list.Items[i]
 	}

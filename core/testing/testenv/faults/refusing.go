@@ -73,7 +73,8 @@ func (f *Refusing) refuses(r *http.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.began.IsZero() {
-		f.began, f.tries = time.Now(), map[string][]time.Duration{}
+		f.began = time.Now()
+		f.tries = map[string][]time.Duration{}
 	}
 	object := strings.TrimSuffix(r.URL.Path, "/status")
 	passed := time.Since(f.began)

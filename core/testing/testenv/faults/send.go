@@ -62,7 +62,14 @@ func answer(r *http.Request, err *apierrors.StatusError) (*http.Response, error)
 		header.Set("Retry-After", fmt.Sprint(seconds))
 	}
 	return &http.Response{
-		StatusCode: int(status.Code), Status: http.StatusText(int(status.Code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		StatusCode:    int(status.Code),
+		Status:        http.StatusText(int(status.Code)),
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        header,
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
 	}, encodingErr
 }

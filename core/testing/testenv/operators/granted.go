@@ -34,7 +34,8 @@ type Granted struct {
 func (g Granted) Start(t testing.TB) (assertAllowed func()) {
 	t.Helper()
 	g.Env.Need(t)
-	audit, name := g.Env.Audit(t), g.Operator.Feature+"-manager"
+	audit := g.Env.Audit(t)
+	name := g.Operator.Feature + "-manager"
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	g.Env.Share(t, system)
 	g.Env.Install(t, g.Files, g.Roles...)

@@ -32,7 +32,12 @@ type Replicas struct {
 // NewReplicas returns replicas of an operator that look after a namespace. None runs yet.
 func NewReplicas(t testing.TB, env *testenv.Environment, operator func() manager.Operator, namespace string) Replicas {
 	t.Helper()
-	return Replicas{env: env, operator: operator, namespace: namespace, leases: env.Namespace(t)}
+	return Replicas{
+		env:       env,
+		operator:  operator,
+		namespace: namespace,
+		leases:    env.Namespace(t),
+	}
 }
 
 // starting is held while an operator is set up: each expects a registry of metrics of its own.

@@ -43,7 +43,8 @@ func (w Webhooks) TestDeadOperator(t *testing.T, serve func(*testing.T) client.C
 
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "web-0", Namespace: namespace,
+			Name:            "web-0",
+			Namespace:       namespace,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(running, running.GroupVersionKind())},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},

@@ -113,7 +113,8 @@ func (r Refused) TestCreation(t *testing.T) {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "two"}}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}
 	require.NoError(t, c.Create(t.Context(), quota))
-	quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	quota.Status.Hard = quota.Spec.Hard
+	quota.Status.Used = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
 	require.NoError(t, c.Status().Update(t.Context(), quota))
 	audit := r.Env.AuditOf(t, ns)
 	r.Start(t, ns)
@@ -190,7 +191,8 @@ func (r Refused) without(t *testing.T, c client.Client, user, resource, verb str
 	for _, rule := range r.Role.DeepCopy().Rules {
 		if i := slices.Index(rule.Resources, resource); i >= 0 {
 			less := *rule.DeepCopy()
-			less.Resources, less.Verbs = []string{resource}, slices.DeleteFunc(less.Verbs, func(v string) bool { return v == verb })
+			less.Resources = []string{resource}
+			less.Verbs = slices.DeleteFunc(less.Verbs, func(v string) bool { return v == verb })
 			role.Rules = append(role.Rules, less)
 			if rule.Resources = slices.Delete(rule.Resources, i, i+1); len(rule.Resources) == 0 {
 				continue
@@ -199,7 +201,12 @@ func (r Refused) without(t *testing.T, c client.Client, user, resource, verb str
 		role.Rules = append(role.Rules, rule)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef: rbacv1.RoleRef{
+			APIGroup: rbacv1.GroupName,
+			Kind:     "ClusterRole",
+			Name:     user,
+		},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
 	for _, o := range []client.Object{role, binding} {
@@ -259,7 +266,11 @@ func (r Refused) forbid(t *testing.T, c client.Client, set client.Object, image 
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
 			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups:   []string{""},
+					APIVersions: []string{"v1"},
+					Resources:   []string{"pods"},
+				},
 			}}},
 		},
 		Validations: []admissionregistrationv1.Validation{{Expression: fmt.Sprintf("object.spec.containers.all(c, c.image != %q)", image), Message: "not this image"}},

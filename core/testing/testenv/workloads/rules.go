@@ -18,7 +18,10 @@ import (
 // Common returns the tests of what is true of the webhooks of any workload. Protection against deletion must be on.
 func (w Webhooks) Common() map[string]func(*testing.T, client.Client) {
 	return map[string]func(*testing.T, client.Client){
-		"templates": w.testTemplates, "sending again": w.testSendingAgain, "samples": w.testSamples, "protection": w.testProtection,
+		"templates":     w.testTemplates,
+		"sending again": w.testSendingAgain,
+		"samples":       w.testSamples,
+		"protection":    w.testProtection,
 	}
 }
 
@@ -75,7 +78,9 @@ func (w Webhooks) testSamples(t *testing.T, c client.Client) {
 // testProtection requires that the deletion of a workload, or of one with replicas, is refused because of its label.
 func (w Webhooks) testProtection(t *testing.T, c client.Client) {
 	t.Helper()
-	protection, reason, unprotected := contract.DeleteProtectionCascading, "Cascading and replicas 1>0", `{"spec":{"replicas":0}}`
+	protection := contract.DeleteProtectionCascading
+	reason := "Cascading and replicas 1>0"
+	unprotected := `{"spec":{"replicas":0}}`
 	if w.Unscaled {
 		protection, reason = contract.DeleteProtectionAlways, "Always"
 		unprotected = `{"metadata":{"labels":{"` + contract.DeleteProtectionLabel + `":"Cascading"}}}`
