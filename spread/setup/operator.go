@@ -55,11 +55,12 @@ type settings struct {
 func Operator() manager.Operator {
 	s := newSettings()
 	return manager.Operator{
-		Feature: "spread", MutatingConfiguration: "10-spread-mutating",
-		FeatureGates: featuregates.All(),
-		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
-		CRDs:         []string{"workloadspreads.apps.kruise.io"},
-		Flags:        s.add,
+		Feature:               "spread",
+		MutatingConfiguration: "10-spread-mutating",
+		FeatureGates:          featuregates.All(),
+		Schemes:               []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
+		CRDs:                  []string{"workloadspreads.apps.kruise.io"},
+		Flags:                 s.add,
 		Cache: func(env *manager.Environment) cache.Options {
 			return s.cache(env.Options.Namespace, env.Options.Certificates.Namespace)
 		},
@@ -86,8 +87,10 @@ func (s *settings) add(flags *pflag.FlagSet) {
 // namespaces, and the ConfigMap of further kinds in the operator's own namespace, system. An empty namespace means all.
 func (s *settings) cache(namespace, system string) cache.Options {
 	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
-		&corev1.Pod{}: workloadspread.Pods(namespace), &corev1.Node{}: fastclient.Nodes(),
-		&corev1.Namespace{}: marks.Namespaces(namespace), &corev1.ConfigMap{}: workloadspread.Allowances(system),
+		&corev1.Pod{}:       workloadspread.Pods(namespace),
+		&corev1.Node{}:      fastclient.Nodes(),
+		&corev1.Namespace{}: marks.Namespaces(namespace),
+		&corev1.ConfigMap{}: workloadspread.Allowances(system),
 	})
 	o.NewInformer = s.scope.Limit(o.NewInformer)
 	return o
@@ -101,10 +104,18 @@ func (s *settings) workloads(ctx context.Context, env *manager.Environment) (*wo
 			s.err = fmt.Errorf("make a reader of workloads: %w", err)
 			return
 		}
-		config := &workloads.Config{Live: live, Namespace: env.Options.Certificates.Namespace, Clock: env.Clock}
+		config := &workloads.Config{
+			Live:      live,
+			Namespace: env.Options.Certificates.Namespace,
+			Clock:     env.Clock,
+		}
 		s.shared, s.err = workloads.NewReader(ctx, config, targets.Options{
-			Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
-			Namespace: env.Options.Namespace, Clock: env.Clock,
+			Cache:     env.Manager.GetCache(),
+			Live:      live,
+			Config:    env.Manager.GetConfig(),
+			Mapper:    env.Manager.GetRESTMapper(),
+			Namespace: env.Options.Namespace,
+			Clock:     env.Clock,
 		})
 	})
 	return s.shared, s.err
@@ -125,7 +136,12 @@ func (s *settings) sharedKeeper(env *manager.Environment) (*admission.Keeper, er
 			return
 		}
 		cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{})
-		s.keeper = &admission.Keeper{Cached: cachedBy[v1beta1.WorkloadSpread](cached), Live: live, Writer: writer, Clock: env.Clock}
+		s.keeper = &admission.Keeper{
+			Cached: cachedBy[v1beta1.WorkloadSpread](cached),
+			Live:   live,
+			Writer: writer,
+			Clock:  env.Clock,
+		}
 	})
 	return s.keeper, s.keeperErr
 }
@@ -146,14 +162,21 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 		return err
 	}
 	err = workloadspread.SetUp(ctx, env.Manager, workloadspread.Options{
-		Settings:  env.Settings(workloadspread.ControllerName, s.workers),
-		Workloads: reader, IsComplete: s.scope.Complete, Versioned: s.versioned.kinds, Pause: s.pause, Through: keeper.Through,
+		Settings:   env.Settings(workloadspread.ControllerName, s.workers),
+		Workloads:  reader,
+		IsComplete: s.scope.Complete,
+		Versioned:  s.versioned.kinds,
+		Pause:      s.pause,
+		Through:    keeper.Through,
 	})
 	if err != nil {
 		return fmt.Errorf("set up workload spreads: %w", err)
 	}
 	err = marks.SetUp[v1beta1.WorkloadSpread](ctx, env.Manager, marks.Options{
-		Settings: env.Settings(marks.ControllerName, 0), EventSource: "workloadspread-controller", Label: v1beta1.NamespaceLabel, Grace: markGrace,
+		Settings:    env.Settings(marks.ControllerName, 0),
+		EventSource: "workloadspread-controller",
+		Label:       v1beta1.NamespaceLabel,
+		Grace:       markGrace,
 	})
 	if err != nil {
 		return fmt.Errorf("set up labels of namespaces: %w", err)

@@ -29,8 +29,12 @@ func (s *Spreads) Mutate(w *cluster.World, e cluster.Event) error {
 	}
 	s.Watch(w)
 	_, err := s.webhook.Create(quiet(), coreadmission.Request[*corev1.Pod]{
-		Operation: admissionv1.Create, New: pod, Namespace: pod.Namespace, Name: pod.Name,
-		DryRun: e.DryRun, User: authenticationv1.UserInfo{Username: e.Actor},
+		Operation: admissionv1.Create,
+		New:       pod,
+		Namespace: pod.Namespace,
+		Name:      pod.Name,
+		DryRun:    e.DryRun,
+		User:      authenticationv1.UserInfo{Username: e.Actor},
 	})
 	return cluster.Denied(webhook, err)
 }

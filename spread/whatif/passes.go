@@ -35,7 +35,11 @@ type spread struct {
 func (s *Spreads) of(key types.NamespacedName) *spread {
 	one := s.known[key]
 	if one == nil {
-		one = &spread{Spreads: s, key: key, state: State{Spread: key}}
+		one = &spread{
+			Spreads: s,
+			key:     key,
+			state:   State{Spread: key},
+		}
 		one.run = operator.New(s.world, one, operator.Settings{Actor: Actor})
 		s.known[key] = one
 	}
@@ -129,13 +133,19 @@ func (o *spread) keep(of *v1beta1.WorkloadSpread, status v1beta1.WorkloadSpreadS
 
 // count shows the numbers of a pass.
 func (s *State) count(of *v1beta1.WorkloadSpread, n plan.Numbers) {
-	s.Target, s.Subsets, s.Without = v1beta1.TargetReference{}, nil, n.Without
+	s.Target = v1beta1.TargetReference{}
+	s.Subsets = nil
+	s.Without = n.Without
 	if of.Spec.TargetReference != nil {
 		s.Target = *of.Spec.TargetReference
 	}
 	for i, subset := range n.Subsets {
 		s.Subsets = append(s.Subsets, Subset{
-			Name: subset.Name, Pods: subset.Active, Limit: int(subset.Limit), Missing: int(s.Status.SubsetStatuses[i].MissingReplicas), Closed: subset.Closed,
+			Name:    subset.Name,
+			Pods:    subset.Active,
+			Limit:   int(subset.Limit),
+			Missing: int(s.Status.SubsetStatuses[i].MissingReplicas),
+			Closed:  subset.Closed,
 		})
 	}
 }

@@ -76,11 +76,26 @@ func (s *Spreads) Watch(w *cluster.World) {
 	reader := workloads.ReaderOf(&workloads.Config{Live: live, Namespace: system, Clock: w}, simulated.NewReader(w), live)
 	versioned, _ := workloads.ParseVersioned([]string{"deployment", "replicaset"}) // both are known
 	s.snapshots = workloadspread.NewSnapshots(workloadspread.SnapshotOptions{
-		Cached: s.cache, Live: live, Workloads: reader, Versioned: versioned, Pause: workloadspread.DefaultPause, Clock: w,
+		Cached:    s.cache,
+		Live:      live,
+		Workloads: reader,
+		Versioned: versioned,
+		Pause:     workloadspread.DefaultPause,
+		Clock:     w,
 	})
 	s.webhook = admission.Pods{
-		Spreads:   &admission.List{Cached: s.in, Live: live, Admitted: never, Clock: w},
-		Workloads: reader, Versioned: versioned, Places: places{s}, Clock: w, Unplaced: s.unplaced, All: s.pods,
+		Spreads: &admission.List{
+			Cached:   s.in,
+			Live:     live,
+			Admitted: never,
+			Clock:    w,
+		},
+		Workloads: reader,
+		Versioned: versioned,
+		Places:    places{s},
+		Clock:     w,
+		Unplaced:  s.unplaced,
+		All:       s.pods,
 	}
 	s.wakeAll("")
 	w.OnEvent(s.see)

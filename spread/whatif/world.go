@@ -31,7 +31,9 @@ const system = "flotilla-system"
 // newCache returns a reader of the world as it is, through the cache that the operator has.
 func newCache(w *cluster.World) *fastclient.Reader {
 	c := informers.New(w, cache.Options{ByObject: map[client.Object]cache.ByObject{
-		&corev1.Pod{}: workloadspread.Pods(""), &corev1.Node{}: fastclient.Nodes(), &v1beta1.WorkloadSpread{}: {Transform: stored},
+		&corev1.Pod{}:             workloadspread.Pods(""),
+		&corev1.Node{}:            fastclient.Nodes(),
+		&v1beta1.WorkloadSpread{}: {Transform: stored},
 	}})
 	_ = workloadspread.AddIndexes(quiet(), c) // it takes every index
 	c.Show(w.View(nil))                       // a view without a lag shows the present of each read

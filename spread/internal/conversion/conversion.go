@@ -64,7 +64,11 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 			rename(subset, before, now)
 		}
 	}, func(condition conversion.Object) {
-		for name, value := range map[string]string{"reason": v1beta1.ReasonUnknown, "message": "", "lastTransitionTime": beginning} {
+		for name, value := range map[string]string{
+			"reason":             v1beta1.ReasonUnknown,
+			"message":            "",
+			"lastTransitionTime": beginning,
+		} {
 			if text, ok := condition[name].(string); !ok || text == "" {
 				condition[name] = value
 			}

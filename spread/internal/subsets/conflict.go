@@ -25,7 +25,11 @@ func Conflict(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSubset) []string {
 func impossible(spec *corev1.PodSpec) (keys []string) {
 	var own []corev1.NodeSelectorRequirement
 	for key, value := range spec.NodeSelector {
-		own = append(own, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
+		own = append(own, corev1.NodeSelectorRequirement{
+			Key:      key,
+			Operator: corev1.NodeSelectorOpIn,
+			Values:   []string{value},
+		})
 	}
 	terms := []corev1.NodeSelectorTerm{{}}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {

@@ -15,12 +15,23 @@ type Entry struct {
 
 // Creating is the entry of a pod that was admitted to the subset.
 func Creating(version, subset, id string, at metav1.Time) Entry {
-	return Entry{Version: version, Subset: subset, ID: id, At: at.Unix()}
+	return Entry{
+		Version: version,
+		Subset:  subset,
+		ID:      id,
+		At:      at.Unix(),
+	}
 }
 
 // Deleting is the entry of a pod that leaves the subset.
 func Deleting(version, subset, name string, at metav1.Time) Entry {
-	return Entry{Version: version, Subset: subset, ID: name, Deleting: true, At: at.Unix()}
+	return Entry{
+		Version:  version,
+		Subset:   subset,
+		ID:       name,
+		Deleting: true,
+		At:       at.Unix(),
+	}
 }
 
 // EachEntry calls visit for all entries of a status, with the time that each was written with.

@@ -30,8 +30,10 @@ func IsFixed(label string, selector []string) bool {
 // changed, and may be nil.
 func Estranged(before, after *metav1.ObjectMeta, selector func() []string) (fields []string) {
 	for field, kept := range map[string]bool{
-		"metadata.name": before.Name == after.Name, "metadata.generateName": before.GenerateName == after.GenerateName,
-		"metadata.namespace": before.Namespace == after.Namespace, "metadata.uid": before.UID == after.UID,
+		"metadata.name":            before.Name == after.Name,
+		"metadata.generateName":    before.GenerateName == after.GenerateName,
+		"metadata.namespace":       before.Namespace == after.Namespace,
+		"metadata.uid":             before.UID == after.UID,
 		"metadata.ownerReferences": equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences),
 	} {
 		if !kept {
@@ -67,8 +69,18 @@ func changedLabels(before, after map[string]string) (changed []string) {
 func EstrangedByPatch(patch []byte, labels map[string]string, selector []string) []string {
 	const some = "some"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: some, GenerateName: some, Namespace: some, UID: some, Labels: map[string]string{},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: some, Kind: some, Name: some, UID: some, Controller: new(true)}},
+		Name:         some,
+		GenerateName: some,
+		Namespace:    some,
+		UID:          some,
+		Labels:       map[string]string{},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: some,
+			Kind:       some,
+			Name:       some,
+			UID:        some,
+			Controller: new(true),
+		}},
 	}}
 	for _, label := range append([]string{contract.TemplateHashLabel, contract.RevisionLabel, contract.InstanceIDLabel}, selector...) {
 		pod.Labels[label] = some

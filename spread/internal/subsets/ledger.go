@@ -181,7 +181,9 @@ func (l *Ledger) leftBy(name string) int {
 // whether that is known; it is asked only if there is such a place.
 func (l *Ledger) Recycle(now metav1.Time, wanted func() (most int32, known bool)) {
 	var present int32
-	from, oldest, since := None, "", now.Add(-recycleAge)
+	from := None
+	oldest := ""
+	since := now.Add(-recycleAge)
 	for i := range l.Entries {
 		e := &l.Entries[i]
 		present += e.Replicas + int32(len(e.CreatingPods)) - int32(len(e.DeletingPods))

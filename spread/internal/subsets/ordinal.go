@@ -38,7 +38,8 @@ func (o Ordinals) reservedUpTo(n int) (count int, isReserved bool) {
 	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
 	next := o.Start // the first number that is not counted yet
 	for _, r := range ranges {
-		first, last := max(r.First, next), min(r.Last, n)
+		first := max(r.First, next)
+		last := min(r.Last, n)
 		if first > last {
 			continue
 		}

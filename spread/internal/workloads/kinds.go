@@ -63,7 +63,10 @@ func HasCosts(kind schema.GroupKind) bool {
 // ReplicaSets: one name means both.
 func ParseVersioned(names []string) (subsets.Versioned, error) {
 	known := map[string]subsets.Versioned{
-		"deployment": {Deployment, ReplicaSet}, "replicaset": {Deployment, ReplicaSet}, "cloneset": {CloneSet}, "": nil,
+		"deployment": {Deployment, ReplicaSet},
+		"replicaset": {Deployment, ReplicaSet},
+		"cloneset":   {CloneSet},
+		"":           nil,
 	}
 	var all subsets.Versioned
 	for _, name := range names {
@@ -133,7 +136,8 @@ func (c *Config) Allowed(ctx context.Context) ([]Allowed, error) {
 	if err != nil && ctx.Err() != nil {
 		return c.known, err // it is the caller who has gone
 	}
-	c.until, c.err = c.Clock.Now().Add(configLife), client.IgnoreNotFound(err)
+	c.until = c.Clock.Now().Add(configLife)
+	c.err = client.IgnoreNotFound(err)
 	if err == nil || apierrors.IsNotFound(err) {
 		var found []Allowed
 		if found, c.err = ParseAllowed(m.Data[ConfigMapKey]); c.err == nil {

@@ -67,7 +67,13 @@ func NewReader(ctx context.Context, config *Config, o targets.Options) (*Reader,
 
 // ReaderOf returns a Reader that asks t and reads whole objects by live. It does not know which kinds the cluster serves.
 func ReaderOf(config *Config, t Targets, live client.Reader) *Reader {
-	return &Reader{config: config, targets: t, live: live, specs: lru.New(rememberedSpecs), updates: lru.New(rememberedSpecs)}
+	return &Reader{
+		config:  config,
+		targets: t,
+		live:    live,
+		specs:   lru.New(rememberedSpecs),
+		updates: lru.New(rememberedSpecs),
+	}
 }
 
 // Config returns the kinds that the ConfigMap allows.

@@ -39,7 +39,10 @@ func trimPod(object any) (any, error) {
 		return object, nil // trimmed already, or DeletedFinalStateUnknown
 	}
 	kept := metav1.ObjectMeta{
-		Namespace: unique.Make(pod.Namespace).Value(), Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		Namespace:       unique.Make(pod.Namespace).Value(),
+		Name:            pod.Name,
+		UID:             pod.UID,
+		ResourceVersion: pod.ResourceVersion,
 	}
 	switch owner := metav1.GetControllerOf(pod); {
 	case owner == nil: // the scale of a custom workload may select it
@@ -48,7 +51,8 @@ func trimPod(object any) (any, error) {
 	default:
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
-	kept.CreationTimestamp, kept.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
+	kept.CreationTimestamp = pod.CreationTimestamp
+	kept.DeletionTimestamp = pod.DeletionTimestamp
 	kept.Labels = pod.Labels
 	for _, key := range []string{v1beta1.MatchedAnnotation, v1beta1.ReplacedCostAnnotation, contract.PodDeletionCostAnnotation} {
 		if value, ok := pod.Annotations[key]; ok {
@@ -66,7 +70,11 @@ func trimPod(object any) (any, error) {
 	})
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
-		out.Status.ContainerStatuses = append(out.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: c.Ready, RestartCount: c.RestartCount})
+		out.Status.ContainerStatuses = append(out.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name:         c.Name,
+			Ready:        c.Ready,
+			RestartCount: c.RestartCount,
+		})
 	}
 	return out, nil
 }

@@ -41,9 +41,14 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.P
 	}
 	snap, again, err := r.snapshot(ctx, key)
 	if apierrors.IsForbidden(err) {
-		return pass.Pass{Object: snap.Spread, Plan: plan.Unread(err, unknownRetry), Err: err, Status: func(action.Failures) client.Object {
-			return withStatus(snap.Spread, plan.Unreadable(snap, err))
-		}}, nil
+		return pass.Pass{
+			Object: snap.Spread,
+			Plan:   plan.Unread(err, unknownRetry),
+			Err:    err,
+			Status: func(action.Failures) client.Object {
+				return withStatus(snap.Spread, plan.Unreadable(snap, err))
+			},
+		}, nil
 	}
 	if apierrors.IsNotFound(err) {
 		return r.release(ctx, key, err)
@@ -90,7 +95,8 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (s 
 // passOf is the pass that carries out a plan. Admission writes the same status.
 func passOf(spread *v1beta1.WorkloadSpread, todo plan.Plan) pass.Pass {
 	return pass.Pass{
-		Object: spread, Plan: todo.Plan,
+		Object: spread,
+		Plan:   todo.Plan,
 		Status: func(action.Failures) client.Object { return withStatus(spread, todo.Status) },
 		Renew: func(newer client.Object) (client.Object, []action.Notice) {
 			spread, ok := newer.(*v1beta1.WorkloadSpread)

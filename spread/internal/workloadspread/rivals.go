@@ -45,7 +45,8 @@ func (r *Snapshots) leaveToRivals(
 		}
 		return i >= 0
 	})
-	s.Overlap.Pods, s.Overlap.Of = all-len(s.Pods), all
+	s.Overlap.Pods = all - len(s.Pods)
+	s.Overlap.Of = all
 	return nil
 }
 

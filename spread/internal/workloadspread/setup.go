@@ -55,8 +55,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName, EventSource: "workloadspread-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.WorkloadSpread{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
+		Settings:    o.Settings,
+		Controller:  ControllerName,
+		EventSource: "workloadspread-controller",
+		Kinds:       map[client.Object]cache.ByObject{&v1beta1.WorkloadSpread{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
 	})
 	if err != nil {
 		return err
@@ -66,9 +68,17 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("cache nodes: %w", err)
 	}
 	r := &reconciler{
-		Controller: b, isComplete: o.IsComplete, meter: newMeter(), through: o.Through,
+		Controller: b,
+		isComplete: o.IsComplete,
+		meter:      newMeter(),
+		through:    o.Through,
 		snapshots: NewSnapshots(SnapshotOptions{
-			Cached: b.Reader, Live: b.Live, Workloads: o.Workloads, Versioned: o.Versioned, Pause: o.Pause, Clock: b.Clock,
+			Cached:    b.Reader,
+			Live:      b.Live,
+			Workloads: o.Workloads,
+			Versioned: o.Versioned,
+			Pause:     o.Pause,
+			Clock:     b.Clock,
 		}),
 	}
 	b.AddMemories(r.snapshots.owners, r.snapshots.sights, r.meter)
@@ -82,8 +92,12 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("make the controller: %w", err)
 	}
 	r.targets = &targets{
-		controller: made, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), workloads: o.Workloads, reader: b.Reader,
-		begun: map[schema.GroupKind]bool{},
+		controller: made,
+		cache:      mgr.GetCache(),
+		mapper:     mgr.GetRESTMapper(),
+		workloads:  o.Workloads,
+		reader:     b.Reader,
+		begun:      map[schema.GroupKind]bool{},
 	}
 	r.snapshots.watch = r.targets.watch
 	return optional.Begin(ctx, mgr, optional.Beginning{
@@ -98,7 +112,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // denies it. Without that permission its changes reach the spreads of these kinds later, and no others.
 func (r *reconciler) mayFollowAllowances(ctx context.Context, c client.Writer) bool {
 	rights := optional.Rights{
-		Namespace: r.snapshots.Workloads.Config().Namespace, Resource: "configmaps", Name: workloads.ConfigMapName, Verbs: []string{"list", "watch"},
+		Namespace: r.snapshots.Workloads.Config().Namespace,
+		Resource:  "configmaps",
+		Name:      workloads.ConfigMapName,
+		Verbs:     []string{"list", "watch"},
 	}
 	lacking, err := rights.Lacking(ctx, c)
 	if err != nil {

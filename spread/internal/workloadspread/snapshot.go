@@ -68,8 +68,10 @@ type SnapshotOptions struct {
 // NewSnapshots returns Snapshots that remember nothing yet.
 func NewSnapshots(o SnapshotOptions) *Snapshots {
 	return &Snapshots{
-		SnapshotOptions: o, owners: newOwners(), sights: newSights(),
-		watch: func(context.Context, schema.GroupKind) error { return nil },
+		SnapshotOptions: o,
+		owners:          newOwners(),
+		sights:          newSights(),
+		watch:           func(context.Context, schema.GroupKind) error { return nil },
 	}
 }
 
@@ -77,7 +79,11 @@ func NewSnapshots(o SnapshotOptions) *Snapshots {
 // 0 means never.
 func (r *Snapshots) Read(ctx context.Context, spread *v1beta1.WorkloadSpread) (s plan.Snapshot, again time.Duration, err error) {
 	key := client.ObjectKeyFromObject(spread)
-	s = plan.Snapshot{Spread: spread, Pause: r.Pause, Now: r.Clock.Now()}
+	s = plan.Snapshot{
+		Spread: spread,
+		Pause:  r.Pause,
+		Now:    r.Clock.Now(),
+	}
 	s.Seen = r.sights.look(s.Spread, s.Now)
 	workload, err := r.Workloads.Get(ctx, s.Spread)
 	if err != nil {
@@ -113,7 +119,11 @@ func (r *Snapshots) readTarget(
 	ctx context.Context, s *plan.Snapshot, workload *metav1.PartialObjectMetadata, children []*metav1.PartialObjectMetadata,
 ) (err error) {
 	kind := workload.GroupVersionKind().GroupKind()
-	s.Target = plan.Target{HasCosts: workloads.HasCosts(kind), Versioned: r.Versioned, Versions: workloads.Versions(workload, children)}
+	s.Target = plan.Target{
+		HasCosts:  workloads.HasCosts(kind),
+		Versioned: r.Versioned,
+		Versions:  workloads.Versions(workload, children),
+	}
 	if s.Target.Latest, err = r.Workloads.Latest(ctx, workload, children, r.Versioned); err != nil {
 		return hidden("read the revision of the target", err)
 	}
@@ -125,7 +135,9 @@ func (r *Snapshots) readTarget(
 	if subsets.NeedsReplicas(s.Spread) && !workloads.HasOrdinals(kind) {
 		s.Target.Replicas, err = r.Workloads.Replicas(ctx, s.Spread, workload)
 		if err = hidden("read the replicas of the target", err); workloads.IsHopeless(err) {
-			s.Target.Replicas, s.Target.Unknown, err = nil, err, nil
+			s.Target.Replicas = nil
+			s.Target.Unknown = err
+			err = nil
 		}
 	}
 	return err

@@ -186,8 +186,9 @@ type owners struct {
 
 func newOwners() *owners {
 	return &owners{
-		byUID: map[types.UID][]types.NamespacedName{}, bySpread: map[types.NamespacedName][]types.UID{},
-		chosen: map[types.NamespacedName]labels.Selector{},
+		byUID:    map[types.UID][]types.NamespacedName{},
+		bySpread: map[types.NamespacedName][]types.UID{},
+		chosen:   map[types.NamespacedName]labels.Selector{},
 	}
 }
 

@@ -20,7 +20,8 @@ func validateNodes(subset *v1beta1.WorkloadSpreadSubset, at *field.Path) field.E
 		errs = append(errs, fieldErrors(err, at.Child("requiredNodeSelector"), ".nodeSelectorTerms[0]", ".requiredNodeSelector")...)
 	}
 	for i := range subset.PreferredNodeSelector {
-		term, path := &subset.PreferredNodeSelector[i], at.Child("preferredNodeSelector").Index(i)
+		term := &subset.PreferredNodeSelector[i]
+		path := at.Child("preferredNodeSelector").Index(i)
 		if term.Weight < 1 || term.Weight > 100 {
 			errs = append(errs, field.Invalid(path.Child("weight"), term.Weight, "must be from 1 to 100"))
 		}

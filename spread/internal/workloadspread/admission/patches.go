@@ -47,7 +47,8 @@ func (w *Spreads) withTarget(ctx context.Context, s, old *v1beta1.WorkloadSpread
 	}
 	template, selector := w.targetOf(ctx, &v1beta1.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: s.Spec})
 	for i := range s.Spec.Subsets {
-		subset, at := &s.Spec.Subsets[i], specPath().Child("subsets").Index(i).Child("patch")
+		subset := &s.Spec.Subsets[i]
+		at := specPath().Child("subsets").Index(i).Child("patch")
 		if !changed(subset) {
 			continue
 		}

@@ -184,7 +184,8 @@ func targetAmong(owners []*metav1.PartialObjectMetadata, spread *v1beta1.Workloa
 // place returns the index of a new pod's subset, None for none, in the spread as it was when the place was taken, and the
 // content of the pod's annotation.
 func (w *Pods) place(ctx context.Context, m *member, pod *corev1.Pod) (spread *v1beta1.WorkloadSpread, i int, match v1beta1.Match, err error) {
-	spread, match = m.spread, v1beta1.Match{Name: m.spread.Name}
+	spread = m.spread
+	match = v1beta1.Match{Name: m.spread.Name}
 	if workloads.HasOrdinals(m.workload.GroupVersionKind().GroupKind()) {
 		i, err = w.byOrdinal(ctx, m, pod.Name)
 	} else {
@@ -226,10 +227,12 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 	var used *v1beta1.WorkloadSpread
 	i := subsets.None
 	err = w.Places.Enter(ctx, client.ObjectKeyFromObject(m.spread), Request{
-		replicas: replicas, counted: func(version string) map[string]int32 { return w.counted(ctx, m.spread, version) },
+		replicas: replicas,
+		counted:  func(version string) map[string]int32 { return w.counted(ctx, m.spread, version) },
 		enter: func(b *subsets.Books, gone func(string) bool) {
 			used = b.Spread()
-			now, l := metav1.NewTime(w.Clock.Now()).Rfc3339Copy(), b.Ledger(m.version)
+			now := metav1.NewTime(w.Clock.Now()).Rfc3339Copy()
+			l := b.Ledger(m.version)
 			if match.UID != "" { // a named pod finds its own place again
 				l.Recycle(now, func() (int32, bool) { return w.wanted(ctx, m) })
 			}
@@ -342,11 +345,15 @@ func (w *Pods) leave(ctx context.Context, namespace string, pod *corev1.Pod, mat
 	if err != nil {
 		return err
 	}
-	return w.Places.Enter(ctx, key, Request{replicas: replicas, pod: pod.Name, enter: func(b *subsets.Books, gone func(string) bool) {
-		if !gone(pod.Name) {
-			b.Ledger(m.version).Leave(match.Subset, pod.Name, match.UID, metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
-		}
-	}})
+	return w.Places.Enter(ctx, key, Request{
+		replicas: replicas,
+		pod:      pod.Name,
+		enter: func(b *subsets.Books, gone func(string) bool) {
+			if !gone(pod.Name) {
+				b.Ledger(m.version).Leave(match.Subset, pod.Name, match.UID, metav1.NewTime(w.Clock.Now()).Rfc3339Copy())
+			}
+		},
+	})
 }
 
 func isLimited(spread *v1beta1.WorkloadSpread, subset string) bool {

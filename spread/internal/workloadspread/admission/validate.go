@@ -51,7 +51,11 @@ type Spreads struct {
 
 // Webhook answers the API server about WorkloadSpreads.
 func (w *Spreads) Webhook() admission.Webhook[*v1beta1.WorkloadSpread] {
-	return admission.Webhook[*v1beta1.WorkloadSpread]{Kind: conversion.WorkloadSpreads(), Validate: w.validate, Convert: conversion.Convert}
+	return admission.Webhook[*v1beta1.WorkloadSpread]{
+		Kind:     conversion.WorkloadSpreads(),
+		Validate: w.validate,
+		Convert:  conversion.Convert,
+	}
 }
 
 func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.WorkloadSpread]) (admission.Findings, error) {
@@ -69,7 +73,8 @@ func (w *Spreads) validate(ctx context.Context, req admission.Request[*v1beta1.W
 		if err != nil {
 			return admission.Findings{}, apierrors.NewServiceUnavailable(err.Error())
 		}
-		findings.Errors, findings.Warnings = found.Errors, append(findings.Warnings, found.Warnings...)
+		findings.Errors = found.Errors
+		findings.Warnings = append(findings.Warnings, found.Warnings...)
 	}
 	if len(findings.Errors) > 0 || req.Operation != admissionv1.Create {
 		return findings, nil
@@ -158,7 +163,11 @@ func (w *Spreads) validateAlone(ctx context.Context, s *v1beta1.WorkloadSpread, 
 // validateReference checks that the reference is complete.
 func validateReference(ref *v1beta1.TargetReference, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for name, value := range map[string]string{"apiVersion": ref.APIVersion, "kind": ref.Kind, "name": ref.Name} {
+	for name, value := range map[string]string{
+		"apiVersion": ref.APIVersion,
+		"kind":       ref.Kind,
+		"name":       ref.Name,
+	} {
 		if value == "" {
 			errs = append(errs, field.Required(at.Child(name), ""))
 		}
@@ -273,7 +282,8 @@ func validateLimits(s *v1beta1.WorkloadSpread, at *field.Path) field.ErrorList {
 	sum, unlimited := 0, 0
 	ordinals := workloads.HasOrdinals(workloads.KindOf(s.Spec.TargetReference))
 	for i := range s.Spec.Subsets {
-		most, path := s.Spec.Subsets[i].MaxReplicas, at.Index(i).Child("maxReplicas")
+		most := s.Spec.Subsets[i].MaxReplicas
+		path := at.Index(i).Child("maxReplicas")
 		if most == nil {
 			unlimited++
 			continue
@@ -323,7 +333,8 @@ func percentOf(most *intstr.IntOrString) (int, bool) {
 }
 
 func validateStrategy(s *v1beta1.WorkloadSpread, pause int32) field.ErrorList {
-	strategy, at := s.Spec.ScheduleStrategy, specPath().Child("scheduleStrategy")
+	strategy := s.Spec.ScheduleStrategy
+	at := specPath().Child("scheduleStrategy")
 	types := []v1beta1.ScheduleStrategyType{v1beta1.AdaptiveStrategy, v1beta1.FixedStrategy}
 	if strategy.Type != "" && !slices.Contains(types, strategy.Type) {
 		return field.ErrorList{field.NotSupported(at.Child("type"), strategy.Type, types)}
@@ -339,7 +350,8 @@ func validateStrategy(s *v1beta1.WorkloadSpread, pause int32) field.ErrorList {
 	if n > 1 && s.Spec.Subsets[n-1].MaxReplicas != nil {
 		errs = append(errs, field.Invalid(at.Child("adaptive"), "", "the last subset must have no maxReplicas: it takes the pods that are unschedulable in other subsets"))
 	}
-	seconds, path := strategy.Adaptive.RescheduleCriticalSeconds, at.Child("adaptive", "rescheduleCriticalSeconds")
+	seconds := strategy.Adaptive.RescheduleCriticalSeconds
+	path := at.Child("adaptive", "rescheduleCriticalSeconds")
 	switch {
 	case seconds == nil:
 	case *seconds < 0:

@@ -49,7 +49,11 @@ func (c *computation) setCondition(e *v1beta1.SubsetStatus, subset int, pods []*
 
 func (c *computation) setSchedulable(e *v1beta1.SubsetStatus, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&e.Conditions, metav1.Condition{
-		Type: v1beta1.SubsetSchedulable, Status: status, Reason: reason, Message: message, LastTransitionTime: c.now().Rfc3339Copy(),
+		Type:               v1beta1.SubsetSchedulable,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		LastTransitionTime: c.now().Rfc3339Copy(),
 	})
 }
 
@@ -121,10 +125,15 @@ func (c *computation) reschedule() {
 
 func rescheduling(pod *corev1.Pod, subset string) action.Action {
 	return action.Action{
-		Verb: action.Delete, Object: pod, Independent: true, Reason: "Reschedule", Message: "unschedulable in subset " + subset,
+		Verb:        action.Delete,
+		Object:      pod,
+		Independent: true,
+		Reason:      "Reschedule",
+		Message:     "unschedulable in subset " + subset,
 		Event: &action.Event{
-			Succeeded: EventRescheduled, Failed: EventDeletePodFailed,
-			Note: "deleted pod " + pod.Name + ": it was unschedulable in subset " + subset,
+			Succeeded: EventRescheduled,
+			Failed:    EventDeletePodFailed,
+			Note:      "deleted pod " + pod.Name + ": it was unschedulable in subset " + subset,
 		},
 	}
 }

@@ -99,7 +99,8 @@ func (c *computation) hasPatch(pod *corev1.Pod, subset *v1beta1.WorkloadSpreadSu
 	if subsets.Patch(patched, subset.Patch.Raw) != nil {
 		return false
 	}
-	patched.Annotations, patched.Spec.Priority = whole.Annotations, whole.Spec.Priority
+	patched.Annotations = whole.Annotations
+	patched.Spec.Priority = whole.Spec.Priority
 	return equality.Semantic.DeepEqual(whole, patched)
 }
 

@@ -60,7 +60,11 @@ func (c *computation) tell(next *v1beta1.WorkloadSpreadStatus, kind string, stat
 		next.Conditions = append(next.Conditions, *before)
 	}
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.Spread.Generation,
+		Type:               kind,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		ObservedGeneration: c.Spread.Generation,
 		LastTransitionTime: c.now().Rfc3339Copy(),
 	})
 }

@@ -35,7 +35,9 @@ func Deletable(job *batchv1.Job, pods []*corev1.Pod) int32 {
 	if job.Spec.BackoffLimitPerIndex != nil {
 		return 0
 	}
-	counted, seen, leaving := job.Status.Failed, int32(0), int32(0)
+	counted := job.Status.Failed
+	seen := int32(0)
+	leaving := int32(0)
 	if uncounted := job.Status.UncountedTerminatedPods; uncounted != nil {
 		counted += int32(len(uncounted.Failed))
 	}

@@ -37,8 +37,13 @@ func (c *computation) marks() []action.Action {
 			patches[i].AnyVersion = anyVersion
 		}
 		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: pod, Independent: true, Patches: patches, Reason: "Spread",
-			Message: c.markText(pod, change), Event: &action.Event{Failed: EventCostFailed},
+			Verb:        action.PatchMetadata,
+			Object:      pod,
+			Independent: true,
+			Patches:     patches,
+			Reason:      "Spread",
+			Message:     c.markText(pod, change),
+			Event:       &action.Event{Failed: EventCostFailed},
 		})
 	}
 	return actions

@@ -27,7 +27,12 @@ func (p Plan) Numbers() Numbers {
 	c := p.made
 	n := Numbers{Without: len(c.withoutSubset())}
 	for i, total := range p.Status.SubsetStatuses {
-		s := SubsetNumbers{Name: total.Name, Active: int(total.Replicas), Limit: c.limits[i], Closed: subsets.IsUnschedulable(total.Conditions)}
+		s := SubsetNumbers{
+			Name:   total.Name,
+			Active: int(total.Replicas),
+			Limit:  c.limits[i],
+			Closed: subsets.IsUnschedulable(total.Conditions),
+		}
 		for _, list := range p.Status.VersionedSubsetStatuses {
 			s.Coming += len(list[i].CreatingPods)
 		}

@@ -31,7 +31,11 @@ type Plan struct {
 // after the spread, and has no subset, takes a place before it is marked; a subset is closed before the pods are deleted
 // that it cannot have.
 func Compute(s Snapshot) Plan {
-	c := computation{Snapshot: s, limits: subsets.Limits(s.Spread, s.Target.Replicas), plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}}
+	c := computation{
+		Snapshot: s,
+		limits:   subsets.Limits(s.Spread, s.Target.Replicas),
+		plan:     Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}},
+	}
 	c.sort()
 	c.adopt()
 	c.plan.Add(action.Step{Name: "mark", Actions: c.marks()})
@@ -53,7 +57,9 @@ func (p Plan) Renew(newer *v1beta1.WorkloadSpread) (*v1beta1.WorkloadSpreadStatu
 	if newer.UID != c.Spread.UID || newer.Generation != c.Spread.Generation || newer.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	c.Spread, c.plan, c.groups = newer, Plan{}, maps.Clone(c.groups)
+	c.Spread = newer
+	c.plan = Plan{}
+	c.groups = maps.Clone(c.groups)
 	c.reserved = nil // the places that were free may be taken: the next pass looks again
 	c.addReserving()
 	c.report()
@@ -68,7 +74,11 @@ func Unread(err error, again time.Duration) action.Plan {
 }
 
 func unread(err error) action.Notice {
-	return action.Notice{Type: corev1.EventTypeWarning, Reason: EventTargetUnknown, Note: err.Error()}
+	return action.Notice{
+		Type:   corev1.EventTypeWarning,
+		Reason: EventTargetUnknown,
+		Note:   err.Error(),
+	}
 }
 
 // computation is a plan in the making.
@@ -111,8 +121,11 @@ func (c *computation) group(version string) *group {
 	g := c.groups[version]
 	if g == nil {
 		g = &group{
-			version: version, subsets: make([][]*corev1.Pod, len(c.limits)), replicas: make([]int32, len(c.limits)),
-			seen: map[string]*corev1.Pod{}, noted: map[string]bool{},
+			version:  version,
+			subsets:  make([][]*corev1.Pod, len(c.limits)),
+			replicas: make([]int32, len(c.limits)),
+			seen:     map[string]*corev1.Pod{},
+			noted:    map[string]bool{},
 		}
 		c.groups[version] = g
 	}
@@ -134,7 +147,9 @@ func (c *computation) versions() []string { return slices.Sorted(maps.Keys(c.gro
 
 // sort assigns the pods to versions and subsets.
 func (c *computation) sort() {
-	c.groups, c.adopted, c.ledgers = map[string]*group{}, map[*corev1.Pod]int{}, map[string][]v1beta1.SubsetStatus{}
+	c.groups = map[string]*group{}
+	c.adopted = map[*corev1.Pod]int{}
+	c.ledgers = map[string][]v1beta1.SubsetStatus{}
 	pods := slices.Clone(c.Pods)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))

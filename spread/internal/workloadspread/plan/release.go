@@ -47,8 +47,13 @@ func releases(pods []*corev1.Pod, event *action.Event, now metav1.Time) (actions
 			change.SetAnnotation(v1beta1.MatchedAnnotation, subsets.Text(match))
 		}
 		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: pod, Independent: true, Patches: change.Patches(), Reason: "Release",
-			Message: "the pod is released from WorkloadSpread " + match.Name, Event: event,
+			Verb:        action.PatchMetadata,
+			Object:      pod,
+			Independent: true,
+			Patches:     change.Patches(),
+			Reason:      "Release",
+			Message:     "the pod is released from WorkloadSpread " + match.Name,
+			Event:       event,
 		})
 	}
 	return actions

@@ -158,5 +158,10 @@ func (c *computation) keepDeleting(g *group, active map[string]bool, e *v1beta1.
 }
 
 func (c *computation) notify(kind, reason, note string) {
-	c.plan.Notices = append(c.plan.Notices, action.Notice{Type: kind, Reason: reason, Note: note, WithStatus: true})
+	c.plan.Notices = append(c.plan.Notices, action.Notice{
+		Type:       kind,
+		Reason:     reason,
+		Note:       note,
+		WithStatus: true,
+	})
 }
