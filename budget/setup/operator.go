@@ -112,22 +112,31 @@ func (s *settings) setup(ctx context.Context, env *manager.Environment) error {
 	if err != nil {
 		return err
 	}
-	covers, chosen := cover.Reader{Targets: reader, Owning: cover.NewOwning(env.Clock)}, make(chan event.GenericEvent)
+	covers := cover.Reader{Targets: reader, Owning: cover.NewOwning(env.Clock)}
+	chosen := make(chan event.GenericEvent)
 	err = podunavailablebudget.SetUp(ctx, env.Manager, podunavailablebudget.Options{
-		Settings: env.Settings(podunavailablebudget.ControllerName, s.workers), Cover: covers, IsComplete: s.scope.Complete, Chosen: chosen,
-		Through: shared.Through,
+		Settings:   env.Settings(podunavailablebudget.ControllerName, s.workers),
+		Cover:      covers,
+		IsComplete: s.scope.Complete,
+		Chosen:     chosen,
+		Through:    shared.Through,
 	})
 	if err != nil {
 		return fmt.Errorf("set up budgets: %w", err)
 	}
 	err = marks.SetUpPods(ctx, env.Manager, marks.Options{
-		Settings: env.Settings(marks.PodController, 0), Cover: covers, Pods: podunavailablebudget.Pods(env.Options.Namespace), Chosen: chosen,
+		Settings: env.Settings(marks.PodController, 0),
+		Cover:    covers,
+		Pods:     podunavailablebudget.Pods(env.Options.Namespace),
+		Chosen:   chosen,
 	})
 	if err != nil {
 		return fmt.Errorf("set up marks of pods: %w", err)
 	}
 	err = coremarks.SetUp[v1beta1.PodUnavailableBudget](ctx, env.Manager, coremarks.Options{
-		Settings: env.Settings(coremarks.ControllerName, 0), EventSource: "podunavailablebudget-controller", Label: v1beta1.NamespaceLabel,
+		Settings:    env.Settings(coremarks.ControllerName, 0),
+		EventSource: "podunavailablebudget-controller",
+		Label:       v1beta1.NamespaceLabel,
 	})
 	if err != nil {
 		return fmt.Errorf("set up labels of namespaces: %w", err)
@@ -178,8 +187,15 @@ func newTargets(env *manager.Environment, part string, pause time.Duration) (*ta
 		return nil, fmt.Errorf("make a reader of workloads: %w", err)
 	}
 	reader, err := targets.New(targets.Options{
-		Cache: env.Manager.GetCache(), Live: live, Config: env.Manager.GetConfig(), Mapper: env.Manager.GetRESTMapper(),
-		Namespace: env.Options.Namespace, Clock: env.Clock, Republishes: cover.MaySelect, RepublishPause: pause, ByScale: true,
+		Cache:          env.Manager.GetCache(),
+		Live:           live,
+		Config:         env.Manager.GetConfig(),
+		Mapper:         env.Manager.GetRESTMapper(),
+		Namespace:      env.Options.Namespace,
+		Clock:          env.Clock,
+		Republishes:    cover.MaySelect,
+		RepublishPause: pause,
+		ByScale:        true,
 		// The metadata of all pods would be cached for one that belongs to another.
 		Follow: func(kind schema.GroupKind) bool { return kind != schema.GroupKind{Kind: "Pod"} },
 	})

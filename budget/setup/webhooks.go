@@ -68,11 +68,18 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 		return manager.Webhooks{}, err
 	}
 	cached := fastclient.NewReader(env.Manager.GetCache(), env.Manager.GetScheme(), fastclient.Options{Copy: env.Options.DisableNoDeepCopy})
-	s.covers = cover.Reader{Cache: cached, Targets: reader, Owning: cover.NewOwning(env.Clock)}
+	s.covers = cover.Reader{
+		Cache:   cached,
+		Targets: reader,
+		Owning:  cover.NewOwning(env.Clock),
+	}
 	limited := coreadmission.LimitReads(live, rate.NewLimiter(readsPerSecond, readsAtOnce))
 	pods := budgetadmission.Pods{
-		Cover: s.covers, Ledger: shared, Live: limited,
-		Gates: env.Options.FeatureGates, Refused: refused,
+		Cover:   s.covers,
+		Ledger:  shared,
+		Live:    limited,
+		Gates:   env.Options.FeatureGates,
+		Refused: refused,
 	}
 	on := isOn(env) && env.Options.FeatureGates.Enabled(features.PodWebhook)
 	return manager.Webhooks{
@@ -91,12 +98,14 @@ func newRefused(env *manager.Environment) (func(budgetadmission.Refusal), error)
 	if err != nil {
 		return nil, err
 	}
-	log, scheme := env.Log.WithName("refusals"), env.Manager.GetScheme()
+	log := env.Log.WithName("refusals")
+	scheme := env.Manager.GetScheme()
 	return func(r budgetadmission.Refusal) {
 		refusals.WithLabelValues(r.Budget.Namespace, r.Budget.Name, string(r.Operation)).Inc()
 		log.Info("A budget has refused to disrupt a pod", "budget", client.ObjectKeyFromObject(r.Budget), "pod", r.Pod.Name,
 			"operation", r.Operation, "user", r.User, "why", r.Why)
-		pod, budget := events.Refer(scheme, r.Pod), events.Refer(scheme, r.Budget)
+		pod := events.Refer(scheme, r.Pod)
+		budget := events.Refer(scheme, r.Budget)
 		recorder.Eventf(pod, budget, corev1.EventTypeWarning, disruption.EventPrevented, string(r.Operation), "%s", events.Shorten(r.Why))
 	}, nil
 }

@@ -25,8 +25,13 @@ func (b *Budgets) Admit(w *cluster.World, e cluster.Event) error {
 	}
 	b.Watch(w)
 	request := coreadmission.Request[*corev1.Pod]{
-		Operation: admissionv1.Delete, Subresource: e.Subresource, Old: pod, Namespace: pod.Namespace, Name: pod.Name,
-		DryRun: e.DryRun, User: authenticationv1.UserInfo{Username: e.Actor},
+		Operation:   admissionv1.Delete,
+		Subresource: e.Subresource,
+		Old:         pod,
+		Namespace:   pod.Namespace,
+		Name:        pod.Name,
+		DryRun:      e.DryRun,
+		User:        authenticationv1.UserInfo{Username: e.Actor},
 	}
 	if after, ok := e.Object.(*corev1.Pod); ok && e.Type == cluster.Modified {
 		request.Operation, request.New = admissionv1.Update, after
@@ -58,7 +63,8 @@ func (l inMemory) Check(b *v1beta1.PodUnavailableBudget, req disruption.Request)
 
 // Ask implements admission.Ledger. A grant is counted at once: it lasts from the moment at which it is first seen.
 func (l inMemory) Ask(ctx context.Context, b *v1beta1.PodUnavailableBudget, req disruption.Request) (refused string, err error) {
-	counted, now := l.budgets.count(ctx, b), l.budgets.world.Now()
+	counted := l.budgets.count(ctx, b)
+	now := l.budgets.world.Now()
 	verdict := l.budgets.records.Decide(counted, req, now)
 	if verdict.Next != nil {
 		l.budgets.records.Add(b, req, now)

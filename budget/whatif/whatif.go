@@ -80,7 +80,11 @@ func (b *Budgets) Watch(w *cluster.World) {
 	b.records = ledger.NewRecords(w)
 	b.snapshots = podunavailablebudget.NewSnapshots(b.cover, live, w)
 	b.webhook = admission.Pods{
-		Cover: b.cover, Ledger: inMemory{b}, Live: live, Gates: features.Defaults(featuregates.All()...), Refused: b.refused,
+		Cover:   b.cover,
+		Ledger:  inMemory{b},
+		Live:    live,
+		Gates:   features.Defaults(featuregates.All()...),
+		Refused: b.refused,
 	}
 	b.countAll(quiet(), "")
 	w.OnEvent(b.see)
@@ -185,7 +189,11 @@ func (b *Budgets) count(ctx context.Context, of *v1beta1.PodUnavailableBudget) *
 
 // keep remembers a status, and returns the budget with it.
 func (b *Budgets) keep(of *v1beta1.PodUnavailableBudget, status v1beta1.PodUnavailableBudgetStatus, err error) *v1beta1.PodUnavailableBudget {
-	level := Level{Available: status.CurrentAvailable, Desired: status.DesiredAvailable, Total: status.TotalReplicas}
+	level := Level{
+		Available: status.CurrentAvailable,
+		Desired:   status.DesiredAvailable,
+		Total:     status.TotalReplicas,
+	}
 	s := b.known[of.UID]
 	if s == nil {
 		s = &State{Budget: client.ObjectKeyFromObject(of), Lowest: level}

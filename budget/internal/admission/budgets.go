@@ -62,6 +62,7 @@ func (w Budgets) validate(ctx context.Context, req admission.Request[*v1beta1.Po
 	if req.Old == nil && len(errs)+len(warnings) == 0 && len(others) > 0 {
 		warnings = w.warnOfOverlap(ctx, req)
 	}
-	found.Errors, found.Warnings = append(found.Errors, errs...), append(found.Warnings, warnings...)
+	found.Errors = append(found.Errors, errs...)
+	found.Warnings = append(found.Warnings, warnings...)
 	return found, nil
 }

@@ -45,7 +45,11 @@ func Compare(b, old *v1beta1.PodUnavailableBudget, others []*v1beta1.PodUnavaila
 func keys(s *metav1.LabelSelector) map[string]metav1.LabelSelectorRequirement {
 	all := map[string]metav1.LabelSelectorRequirement{}
 	for key, value := range s.MatchLabels {
-		all[key] = metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}}
+		all[key] = metav1.LabelSelectorRequirement{
+			Key:      key,
+			Operator: metav1.LabelSelectorOpIn,
+			Values:   []string{value},
+		}
 	}
 	for _, r := range s.MatchExpressions {
 		all[r.Key] = r

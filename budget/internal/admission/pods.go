@@ -112,7 +112,12 @@ func (w Pods) evict(ctx context.Context, req admission.Request[*policyv1.Evictio
 	if req.Operation != admissionv1.Create || !w.isOn(v1beta1.EvictOperation) {
 		return admission.Findings{}, nil
 	}
-	d := attempt{pod: &corev1.Pod{}, op: v1beta1.EvictOperation, user: req.User.Username, isRead: true}
+	d := attempt{
+		pod:    &corev1.Pod{},
+		op:     v1beta1.EvictOperation,
+		user:   req.User.Username,
+		isRead: true,
+	}
 	d.dryRun = req.DryRun || req.New.DeleteOptions != nil && slices.Contains(req.New.DeleteOptions.DryRun, metav1.DryRunAll)
 	name := types.NamespacedName{Namespace: req.Namespace, Name: req.Name}
 	err := w.Live.Get(ctx, name, d.pod)
@@ -156,7 +161,11 @@ func (w Pods) judge(ctx context.Context, d attempt) error {
 	if err != nil {
 		return failed(d, err)
 	}
-	request := disruption.Request{Pod: d.pod, Operation: d.op, ResizeApart: w.Gates.Enabled(featuregates.InPlacePodVerticalScaling)}
+	request := disruption.Request{
+		Pod:         d.pod,
+		Operation:   d.op,
+		ResizeApart: w.Gates.Enabled(featuregates.InPlacePodVerticalScaling),
+	}
 	by, why, err := w.ask(ctx, budgets, request, d.dryRun)
 	switch {
 	case err != nil:
@@ -201,7 +210,13 @@ func (w Pods) isLost(ctx context.Context, d attempt) bool {
 // silence, as they would with a time to wait. By the cause, operators distinguish refusals of budgets from other refusals.
 func (w Pods) refuse(d attempt, b *v1beta1.PodUnavailableBudget, why string) error {
 	if w.Refused != nil && !d.dryRun {
-		w.Refused(Refusal{Pod: d.pod, Budget: b, Operation: d.op, User: d.user, Why: why})
+		w.Refused(Refusal{
+			Pod:       d.pod,
+			Budget:    b,
+			Operation: d.op,
+			User:      d.user,
+			Why:       why,
+		})
 	}
 	answer := apierrors.NewForbidden(corev1.Resource("pods"), d.pod.Name, errors.New(why))
 	if d.op == v1beta1.EvictOperation {

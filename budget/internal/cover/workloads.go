@@ -38,7 +38,10 @@ type tally struct {
 // this follows from. Workloads that are gone or being deleted want no pods. An error may pass.
 func (r Reader) Workloads(ctx context.Context, pods []*corev1.Pod, target *metav1.PartialObjectMetadata) ([]disruption.Workload, map[Object]bool, error) {
 	t := tally{
-		reader: r, tops: map[types.UID]*metav1.PartialObjectMetadata{}, found: map[types.UID]*disruption.Workload{}, on: map[Object]bool{},
+		reader: r,
+		tops:   map[types.UID]*metav1.PartialObjectMetadata{},
+		found:  map[types.UID]*disruption.Workload{},
+		on:     map[Object]bool{},
 	}
 	var err error
 	if target != nil {
@@ -170,7 +173,11 @@ func (t *tally) unknown(uid types.UID, name string, err error) error {
 	if reason == "" {
 		return fmt.Errorf("read the replicas of %s: %w", name, err)
 	}
-	t.add(uid, disruption.Workload{Name: name, Unknown: reason, Message: err.Error()})
+	t.add(uid, disruption.Workload{
+		Name:    name,
+		Unknown: reason,
+		Message: err.Error(),
+	})
 	return nil
 }
 

@@ -39,10 +39,20 @@ type Grant struct {
 func Grants(s *v1beta1.PodUnavailableBudgetStatus) []Grant {
 	all := make([]Grant, 0, len(s.DisruptedPods)+len(s.UnavailablePods))
 	for name, at := range s.DisruptedPods {
-		all = append(all, Grant{Pod: name, UID: s.PodUIDs[name], Disrupts: true, At: at.Unix()})
+		all = append(all, Grant{
+			Pod:      name,
+			UID:      s.PodUIDs[name],
+			Disrupts: true,
+			At:       at.Unix(),
+		})
 	}
 	for name, at := range s.UnavailablePods {
-		all = append(all, Grant{Pod: name, UID: s.PodUIDs[name], At: at.Unix(), Of: s.Grants[name].ResourceVersion})
+		all = append(all, Grant{
+			Pod: name,
+			UID: s.PodUIDs[name],
+			At:  at.Unix(),
+			Of:  s.Grants[name].ResourceVersion,
+		})
 	}
 	return all
 }

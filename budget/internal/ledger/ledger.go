@@ -67,7 +67,13 @@ func (l *Ledger) Through(ctx context.Context, object client.Object, next func(cl
 
 func (l *Ledger) statuses() *statuses {
 	l.once.Do(func() {
-		l.shared = &statuses{Client: l.Client, Live: l.Live, Clock: l.Clock, Decide: l.decideAll, Stands: stands}
+		l.shared = &statuses{
+			Client: l.Client,
+			Live:   l.Live,
+			Clock:  l.Clock,
+			Decide: l.decideAll,
+			Stands: stands,
+		}
 		l.records = NewRecords(l.Clock)
 	})
 	return l.shared
@@ -83,7 +89,8 @@ func (l *Ledger) decideAll(batch []*question) func(context.Context, *v1beta1.Pod
 	return func(_ context.Context, b *v1beta1.PodUnavailableBudget) (d ledger.Decision[*v1beta1.PodUnavailableBudget], err error) {
 		now, after := l.Clock.Now(), new(*b) // decisions change no status: they return new ones
 		for _, q := range batch {
-			q.verdict, q.at = l.records.Decide(after, q.request, now), now
+			q.verdict = l.records.Decide(after, q.request, now)
+			q.at = now
 			if q.verdict.Next != nil {
 				after.Status = *q.verdict.Next
 				d.After = after

@@ -67,8 +67,10 @@ type Options struct {
 // SetUpPods adds the controller that marks pods.
 func SetUpPods(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: PodController, EventSource: "podunavailablebudget-controller",
-		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: o.Pods, &v1beta1.PodUnavailableBudget{}: {}},
+		Settings:    o.Settings,
+		Controller:  PodController,
+		EventSource: "podunavailablebudget-controller",
+		Kinds:       map[client.Object]cache.ByObject{&corev1.Pod{}: o.Pods, &v1beta1.PodUnavailableBudget{}: {}},
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,13 @@ func ofPod(pod *corev1.Pod, budgets []*v1beta1.PodUnavailableBudget, known actio
 		patches[i].AnyVersion = true // no other client writes marks
 	}
 	if len(patches) > 0 {
-		mark := action.Action{Verb: action.PatchMetadata, Object: pod, Independent: true, Patches: patches, Reason: "Mark"}
+		mark := action.Action{
+			Verb:        action.PatchMetadata,
+			Object:      pod,
+			Independent: true,
+			Patches:     patches,
+			Reason:      "Mark",
+		}
 		p.Add(action.Step{Name: "mark", Actions: []action.Action{mark}})
 	}
 	return action.Admit(p)

@@ -20,7 +20,8 @@ func changes() predicate.Predicate {
 		DeleteFunc: func(event.DeleteEvent) bool { return true }, // the controller can forget the pod
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld, e.ObjectNew
-			ownerBefore, ownerAfter := metav1.GetControllerOf(before), metav1.GetControllerOf(after)
+			ownerBefore := metav1.GetControllerOf(before)
+			ownerAfter := metav1.GetControllerOf(after)
 			return before.GetUID() != after.GetUID() || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
 				(ownerBefore == nil) != (ownerAfter == nil) || ownerBefore != nil && ownerBefore.UID != ownerAfter.UID ||
 				!maps.Equal(before.GetAnnotations(), after.GetAnnotations())

@@ -72,8 +72,10 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.P
 	made.Through = r.through
 	for _, pod := range todo.Undone {
 		made.OtherNotices = append(made.OtherNotices, pass.Notices{Object: pod, Events: []action.Notice{{
-			Type: corev1.EventTypeWarning, Reason: disruption.EventNotDeleted, WithStatus: true,
-			Note: "PodUnavailableBudget " + key.Name + " allowed the deletion of this pod, but the pod still runs after " + disruption.Life.String(),
+			Type:       corev1.EventTypeWarning,
+			Reason:     disruption.EventNotDeleted,
+			WithStatus: true,
+			Note:       "PodUnavailableBudget " + key.Name + " allowed the deletion of this pod, but the pod still runs after " + disruption.Life.String(),
 		}}})
 	}
 	return made, nil
@@ -82,7 +84,9 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.P
 // passOf is the pass that carries out a plan. Admission writes the same status.
 func passOf(snap plan.Snapshot, todo plan.Plan) pass.Pass {
 	return pass.Pass{
-		Object: snap.Budget, Plan: todo.Plan, Err: todo.Err,
+		Object: snap.Budget,
+		Plan:   todo.Plan,
+		Err:    todo.Err,
 		Status: func(action.Failures) client.Object { return withStatus(snap.Budget, todo.Status) },
 		Renew: func(newer client.Object) (client.Object, []action.Notice) {
 			b, ok := newer.(*v1beta1.PodUnavailableBudget)

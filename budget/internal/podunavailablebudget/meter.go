@@ -23,7 +23,11 @@ type meter struct{}
 // ask.
 func (meter) show(budget types.NamespacedName, s *v1beta1.PodUnavailableBudgetStatus, guarded int32) {
 	for state, n := range map[string]int32{
-		"total": s.TotalReplicas, "desired": s.DesiredAvailable, "current": s.CurrentAvailable, "allowed": s.UnavailableAllowed, "guarded": guarded,
+		"total":   s.TotalReplicas,
+		"desired": s.DesiredAvailable,
+		"current": s.CurrentAvailable,
+		"allowed": s.UnavailableAllowed,
+		"guarded": guarded,
 	} {
 		budgetPods.WithLabelValues(budget.Namespace, budget.Name, state).Set(float64(n))
 	}

@@ -95,7 +95,9 @@ func (o *overlaps) set(b *v1beta1.PodUnavailableBudget, now overlap) bool {
 func (o *overlaps) compare(s *plan.Snapshot) time.Duration {
 	key := memory.KeyOf(s.Budget)
 	last, known := o.found.Get(key)
-	s.Shared, s.SharedPod, s.SharedUnknown = last.other, last.pod, !known
+	s.Shared = last.other
+	s.SharedPod = last.pod
+	s.SharedUnknown = !known
 	asked, _ := o.asked.Get(key)
 	if wait := asked.Add(comparePause).Sub(s.Now); wait > 0 {
 		return max(wait, batch)

@@ -51,8 +51,10 @@ type Options struct {
 // The indexes of package cover must have been added.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName, EventSource: "podunavailablebudget-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.PodUnavailableBudget{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
+		Settings:    o.Settings,
+		Controller:  ControllerName,
+		EventSource: "podunavailablebudget-controller",
+		Kinds:       map[client.Object]cache.ByObject{&v1beta1.PodUnavailableBudget{}: {}, &corev1.Pod{}: Pods(o.Namespace)},
 	})
 	if err != nil {
 		return err
@@ -62,8 +64,14 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	snapshots := NewSnapshots(o.Cover, b.Live, b.Clock)
 	snapshots.follow = followed.follow
 	r := &reconciler{
-		Controller: b, cover: o.Cover, snapshots: snapshots, overlaps: newOverlaps(find(o.Cover)), workloads: followed,
-		isComplete: o.IsComplete, chosen: o.Chosen, through: o.Through,
+		Controller: b,
+		cover:      o.Cover,
+		snapshots:  snapshots,
+		overlaps:   newOverlaps(find(o.Cover)),
+		workloads:  followed,
+		isComplete: o.IsComplete,
+		chosen:     o.Chosen,
+		through:    o.Through,
 	}
 	b.AddMemories(snapshots.memory, r.overlaps.asked, r.overlaps.found, r.workloads, r.meter)
 	if err := mgr.Add(manager.RunnableFunc(r.workloads.run)); err != nil {

@@ -39,7 +39,10 @@ type Snapshots struct {
 // NewSnapshots returns Snapshots that remember nothing yet. live reads pods from the server.
 func NewSnapshots(c cover.Reader, live client.Reader, clock clock.PassiveClock) *Snapshots {
 	return &Snapshots{
-		cover: c, live: live, clock: clock, memory: &memory.Objects[remembered]{},
+		cover:  c,
+		live:   live,
+		clock:  clock,
+		memory: &memory.Objects[remembered]{},
 		follow: func(context.Context, types.NamespacedName, map[cover.Object]bool) error { return nil },
 	}
 }
@@ -69,7 +72,8 @@ func (r *Snapshots) readWorkloads(ctx context.Context, s *plan.Snapshot, key typ
 	pods, target, err := r.cover.Pods(ctx, s.Budget)
 	if t != nil {
 		if w, ok := cover.Unreadable(t, pods, err); ok {
-			s.Pods, s.Workloads = pods, []disruption.Workload{w}
+			s.Pods = pods
+			s.Workloads = []disruption.Workload{w}
 			return nil
 		}
 	}
@@ -93,7 +97,8 @@ func (r *Snapshots) readWorkloads(ctx context.Context, s *plan.Snapshot, key typ
 func (r *Snapshots) look(ctx context.Context, s *plan.Snapshot, key types.NamespacedName) error {
 	known, _ := r.memory.Get(memory.KeyOf(s.Budget))
 	st := &s.Budget.Status
-	s.Sights, s.Replacements = known.sights.Next(st, s.Now), known.replacements
+	s.Sights = known.sights.Next(st, s.Now)
+	s.Replacements = known.replacements
 	cached := func(name string) *corev1.Pod {
 		pod, err := fastclient.Get[corev1.Pod](ctx, r.cover.Cache, types.NamespacedName{Namespace: key.Namespace, Name: name})
 		if err != nil {
@@ -118,7 +123,11 @@ func (r *Snapshots) look(ctx context.Context, s *plan.Snapshot, key types.Namesp
 	}
 	maps.Copy(s.Looks, looks)
 	s.Replacements = s.Replacements.Next(st, looks, s.Now)
-	r.memory.Set(memory.KeyOf(s.Budget), remembered{sights: s.Sights, looks: s.Looks, replacements: s.Replacements})
+	r.memory.Set(memory.KeyOf(s.Budget), remembered{
+		sights:       s.Sights,
+		looks:        s.Looks,
+		replacements: s.Replacements,
+	})
 	return nil
 }
 

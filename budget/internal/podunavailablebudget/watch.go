@@ -55,8 +55,11 @@ func trim(object any) (any, error) {
 		}
 	}
 	pod.Annotations = kept
-	pod.Spec.Containers, pod.Spec.InitContainers, pod.Spec.Volumes = nil, nil, nil
-	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = nil, nil
+	pod.Spec.Containers = nil
+	pod.Spec.InitContainers = nil
+	pod.Spec.Volumes = nil
+	pod.Status.ContainerStatuses = nil
+	pod.Status.InitContainerStatuses = nil
 	pod.Status.Conditions = trimConditions(pod.Status.Conditions)
 	return pod, nil
 }

@@ -39,8 +39,13 @@ type workloads struct {
 
 func newWorkloads(mgr ctrl.Manager, caches func(schema.GroupKind) bool) *workloads {
 	return &workloads{
-		mgr: mgr, caches: caches, edited: make(chan event.GenericEvent), changed: make(chan event.GenericEvent), ended: make(chan struct{}),
-		watched: map[schema.GroupKind]bool{}, of: map[types.NamespacedName]map[cover.Object]bool{},
+		mgr:     mgr,
+		caches:  caches,
+		edited:  make(chan event.GenericEvent),
+		changed: make(chan event.GenericEvent),
+		ended:   make(chan struct{}),
+		watched: map[schema.GroupKind]bool{},
+		of:      map[types.NamespacedName]map[cover.Object]bool{},
 		budgets: map[cover.Object]map[types.NamespacedName]bool{},
 	}
 }
@@ -135,7 +140,8 @@ func (w *workloads) handler(kind schema.GroupKind) toolscache.ResourceEventHandl
 	}
 	tell := func(o any) { tellIn(w.edited, o) }
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: tell, DeleteFunc: tell,
+		AddFunc:    tell,
+		DeleteFunc: tell,
 		UpdateFunc: func(before, after any) {
 			b, okBefore := before.(metav1.Object)
 			a, okAfter := after.(metav1.Object)

@@ -24,7 +24,11 @@ type Look struct {
 
 // NewLook returns the server's answer about a name, given the UID in the ledger and the pod in the cache.
 func NewLook(pod *corev1.Pod, recorded types.UID, cached *corev1.Pod) Look {
-	l := Look{Pod: pod, Gone: []types.UID{recorded}, Unseen: pod != nil && cached == nil}
+	l := Look{
+		Pod:    pod,
+		Gone:   []types.UID{recorded},
+		Unseen: pod != nil && cached == nil,
+	}
 	if cached != nil {
 		l.Gone = append(l.Gone, cached.UID)
 	}

@@ -219,7 +219,8 @@ func (p *Plan) forget() {
 
 // count computes the numbers.
 func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
-	spec, protected := &s.Budget.Spec, protectedTotal(s.Budget)
+	spec := &s.Budget.Spec
+	protected := protectedTotal(s.Budget)
 	orphaned := protected == nil && !slices.ContainsFunc(s.Workloads, func(w disruption.Workload) bool { return w.Replicas > 0 }) &&
 		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) == nil })
 	p.Status.TotalReplicas = total(protected, s.Workloads)
@@ -248,16 +249,28 @@ func protectedTotal(b *v1beta1.PodUnavailableBudget) *int32 {
 }
 
 func (p *Plan) conditions(s *Snapshot, covered []*corev1.Pod) {
-	exhausted := metav1.Condition{Type: disruption.ConditionExhausted, Status: metav1.ConditionFalse, Reason: disruption.ReasonSufficientPods}
+	exhausted := metav1.Condition{
+		Type:   disruption.ConditionExhausted,
+		Status: metav1.ConditionFalse,
+		Reason: disruption.ReasonSufficientPods,
+	}
 	switch {
 	case p.Err != nil:
-		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, disruption.ReasonInvalidSpec, p.Err.Error()
+		exhausted.Status = metav1.ConditionTrue
+		exhausted.Reason = disruption.ReasonInvalidSpec
+		exhausted.Message = p.Err.Error()
 	case p.Status.DesiredAvailable > 0 && p.Status.CurrentAvailable <= p.Status.DesiredAvailable:
-		exhausted.Status, exhausted.Reason, exhausted.Message = metav1.ConditionTrue, disruption.ReasonInsufficientPods, p.unavailable(covered)
+		exhausted.Status = metav1.ConditionTrue
+		exhausted.Reason = disruption.ReasonInsufficientPods
+		exhausted.Message = p.unavailable(covered)
 	}
 	p.set(s, exhausted)
 	p.setOrRemove(s, unknown(s, covered))
-	conflict := metav1.Condition{Type: disruption.ConditionConflict, Status: metav1.ConditionTrue, Reason: disruption.ReasonPodsCoveredTwice}
+	conflict := metav1.Condition{
+		Type:   disruption.ConditionConflict,
+		Status: metav1.ConditionTrue,
+		Reason: disruption.ReasonPodsCoveredTwice,
+	}
 	if s.Shared != "" {
 		conflict.Message = fmt.Sprintf("PodUnavailableBudget %s also covers pod %s: a disruption counts against both budgets and either can refuse it", s.Shared, s.SharedPod)
 	}
@@ -326,8 +339,16 @@ func (p *Plan) setOrRemove(s *Snapshot, c metav1.Condition) {
 func (p *Plan) tell(pods int) {
 	switch {
 	case p.Err != nil:
-		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: disruption.EventLimitFailed, Note: p.Err.Error()})
+		p.Notices = append(p.Notices, action.Notice{
+			Type:   corev1.EventTypeWarning,
+			Reason: disruption.EventLimitFailed,
+			Note:   p.Err.Error(),
+		})
 	case pods == 0:
-		p.Notices = append(p.Notices, action.Notice{Type: corev1.EventTypeNormal, Reason: disruption.EventNoPods, Note: "the budget covers no pod yet"})
+		p.Notices = append(p.Notices, action.Notice{
+			Type:   corev1.EventTypeNormal,
+			Reason: disruption.EventNoPods,
+			Note:   "the budget covers no pod yet",
+		})
 	}
 }
