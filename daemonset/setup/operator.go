@@ -39,14 +39,17 @@ func Operator() manager.Operator {
 
 func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
 	g := daemonset.FeatureGates(env.Options.FeatureGates, can)
-	g.AssignDirectly, g.AutoscalerAnnotation = !s.byScheduler, s.tellAutoscaler
+	g.AssignDirectly = !s.byScheduler
+	g.AutoscalerAnnotation = s.tellAutoscaler
 	return g
 }
 
 func webhook(a frame.Admission) (manager.Webhook, error) {
 	g := a.Options.FeatureGates
 	return admission.NewWebhook(admission.Rules{
-		Templates: a.Templates, Nodes: a.Client, InPlace: a.InPlace,
+		Templates: a.Templates,
+		Nodes:     a.Client,
+		InPlace:   a.InPlace,
 		FeatureGates: admission.FeatureGates{
 			PreDownload:        g.Enabled(featuregates.PreDownloadImageForDaemonSetUpdate),
 			DeletionProtection: g.Enabled(features.ResourcesDeletionProtection),

@@ -29,7 +29,8 @@ func Default(set *v1beta1.DaemonSet) {
 func defaultRollingUpdate(rolling *v1beta1.RollingUpdateDaemonSet) {
 	word(&rolling.RollingUpdateType, v1beta1.StandardRollingUpdateType)
 	if rolling.MaxUnavailable == nil && rolling.MaxSurge == nil {
-		rolling.MaxUnavailable, rolling.MaxSurge = new(intstr.FromInt32(1)), new(intstr.FromInt32(0))
+		rolling.MaxUnavailable = new(intstr.FromInt32(1))
+		rolling.MaxSurge = new(intstr.FromInt32(0))
 	}
 }
 

@@ -59,13 +59,15 @@ func validateType(value v1beta1.RollingUpdateType, version string, path *field.P
 
 // validateLimits wants that an update can continue: one of the limits lets it, and not both do.
 func validateLimits(rolling *v1beta1.RollingUpdateDaemonSet, path *field.Path) field.ErrorList {
-	surgePath, unavailablePath := path.Child("maxSurge"), path.Child("maxUnavailable")
+	surgePath := path.Child("maxSurge")
+	unavailablePath := path.Child("maxUnavailable")
 	errs := validateShare(rolling.MaxUnavailable, unavailablePath)
 	errs = append(errs, validateShare(rolling.MaxSurge, surgePath)...)
 	if len(errs) > 0 {
 		return errs
 	}
-	unavailable, surge := !isZero(rolling.MaxUnavailable), !isZero(rolling.MaxSurge)
+	unavailable := !isZero(rolling.MaxUnavailable)
+	surge := !isZero(rolling.MaxSurge)
 	if rolling.MaxUnavailable == nil && rolling.MaxSurge == nil {
 		unavailable = true // the default
 	}

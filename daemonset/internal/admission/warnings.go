@@ -18,7 +18,8 @@ import (
 // Warnings warn the user about fields that are accepted and do not do the thing that they seem to do. The nodes are
 // the nodes of the cluster, as far as they are known.
 func Warnings(set *v1beta1.DaemonSet, featureGates FeatureGates, nodes []corev1.Node) []string {
-	spec, rolling := &set.Spec, set.Spec.UpdateStrategy.RollingUpdate
+	spec := &set.Spec
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || spec.UpdateStrategy.Type == v1beta1.OnDeleteStrategyType {
 		rolling = &v1beta1.RollingUpdateDaemonSet{}
 	}
@@ -79,7 +80,9 @@ func lowPartition(set *v1beta1.DaemonSet, nodes []corev1.Node) string {
 	if err != nil {
 		return ""
 	}
-	eligible, selected, template := 0, 0, eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons)
+	eligible := 0
+	selected := 0
+	template := eligibility.Compile(&set.Spec.Template, eligibility.ForDaemons)
 	for i := range nodes {
 		if !template.Of(&nodes[i]).ShouldRun {
 			continue

@@ -45,10 +45,14 @@ func NewWebhook(rules Rules) admission.Webhook[*v1beta1.DaemonSet] {
 		Kind: admission.NewKind(contract.AppsGroup, v1beta1.Kind,
 			admission.Hub[v1beta1.DaemonSet](v1beta1.GroupVersion.Version),
 			admission.Spoke[v1beta1.DaemonSet](v1alpha1.GroupVersion.Version, admission.Conversion[*v1beta1.DaemonSet, *v1alpha1.DaemonSet]{
-				ToHub: conversion.ToHub, FromHub: conversion.FromHub, Path: conversion.V1alpha1Path,
+				ToHub:   conversion.ToHub,
+				FromHub: conversion.FromHub,
+				Path:    conversion.V1alpha1Path,
 			}),
 		),
-		Default: Default, Validate: rules.validate, Convert: conversion.Convert,
+		Default:  Default,
+		Validate: rules.validate,
+		Convert:  conversion.Convert,
 	}
 	if rules.FeatureGates.DeletionProtection {
 		w.Delete = refuseDeletion

@@ -14,7 +14,8 @@ import (
 // Convert returns the JSON of a DaemonSet in the wanted apiVersion. Every field that it carries over is as it was
 // written: "cpu: 0.5" stays, and so does a false that a user wrote down.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
-	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
+	hub := v1beta1.GroupVersion.String()
+	spoke := v1alpha1.GroupVersion.String()
 	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: toHub, FromHub: fromHub}.Convert(raw, apiVersion)
 }
 
@@ -83,7 +84,11 @@ func standardize(object conversion.Object) {
 	if rolling["rollingUpdateType"] != string(v1beta1.SurgingRollingUpdateType) {
 		return
 	}
-	says := conversion.Object{"rollingUpdateType": string(v1beta1.StandardRollingUpdateType), "maxSurge": int64(1), "maxUnavailable": int64(0)}
+	says := conversion.Object{
+		"rollingUpdateType": string(v1beta1.StandardRollingUpdateType),
+		"maxSurge":          int64(1),
+		"maxUnavailable":    int64(0),
+	}
 	for _, name := range []string{"maxSurge", "maxUnavailable"} {
 		if number := rolling[name]; number != nil {
 			says[name] = number

@@ -16,7 +16,13 @@ import (
 // snapshot completes the frame's snapshot with the nodes and with the remembered facts about the set. It logs which
 // pods the plan leaves alone.
 func snapshot(ctx context.Context, seen model.Snapshot[*v1beta1.DaemonSet], known *memory.Memory, nodes []*corev1.Node, featureGates plan.FeatureGates) plan.Snapshot {
-	now := memory.Seen{Set: seen.Set, Pods: seen.Pods, Nodes: nodes, Now: seen.Now, FirstPodsWait: plan.PartitionedScaling(seen.Set)}
+	now := memory.Seen{
+		Set:           seen.Set,
+		Pods:          seen.Pods,
+		Nodes:         nodes,
+		Now:           seen.Now,
+		FirstPodsWait: plan.PartitionedScaling(seen.Set),
+	}
 	if update := seen.Chosen.Update; update != nil {
 		now.Revision = update.Name
 	}
@@ -25,8 +31,12 @@ func snapshot(ctx context.Context, seen model.Snapshot[*v1beta1.DaemonSet], know
 		log.FromContext(ctx).Info("Ignored a pod without a node name and without a node affinity for a single node", "pod", pod.Name)
 	}
 	s := plan.Snapshot{
-		Snapshot: seen, Nodes: make([]plan.Node, len(nodes)), RetryFailedAt: facts.RetryFailedAt, HadPod: facts.HadPod,
-		UnreadySince: facts.UnreadySince, FeatureGates: featureGates,
+		Snapshot:      seen,
+		Nodes:         make([]plan.Node, len(nodes)),
+		RetryFailedAt: facts.RetryFailedAt,
+		HadPod:        facts.HadPod,
+		UnreadySince:  facts.UnreadySince,
+		FeatureGates:  featureGates,
 	}
 	for i, verdict := range facts.Verdicts {
 		s.Nodes[i] = plan.Node{Node: nodes[i], Verdict: verdict}

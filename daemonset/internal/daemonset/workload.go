@@ -30,25 +30,34 @@ const podLabel = contract.RevisionLabel
 // Pods are cached with a revision label. Other kinds put it on their pods too; pods of built-in DaemonSets must be
 // seen as soon as they have no owner any more. While they have one, they are no more than a name.
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot] {
-	kind, known := v1beta1.GroupVersion.WithKind(v1beta1.Kind), &memory.Memory{}
+	kind := v1beta1.GroupVersion.WithKind(v1beta1.Kind)
+	known := &memory.Memory{}
 	allNodes := map[client.Object]cache.ByObject{&corev1.Node{}: nodes.Cached()}
 	return &frame.Workload[v1beta1.DaemonSet, *v1beta1.DaemonSet, plan.Snapshot]{
-		Name: "daemonset", Kind: kind, PodLabel: podLabel,
+		Name:          "daemonset",
+		Kind:          kind,
+		PodLabel:      podLabel,
 		Cached:        map[client.Object]cache.ByObject{&corev1.Pod{}: fastclient.PodsOf(podLabel, kind.GroupKind())},
 		ClusterCached: allNodes,
 		Fenced:        allNodes, // pods of nodes that are not known, or have old labels, would be deleted
 		Describe: func(set *v1beta1.DaemonSet) frame.Set {
 			s := &set.Status
 			return frame.Set{
-				Selector: set.Spec.Selector, Template: &set.Spec.Template,
-				Replicas: &s.DesiredNumberScheduled, MinReadySeconds: set.Spec.MinReadySeconds,
-				Pods: s.CurrentNumberScheduled, Available: s.NumberAvailable, Conditions: s.Conditions,
-				ObservedGeneration: s.ObservedGeneration, CollisionCount: s.CollisionCount,
-				InRollout: s.UpdatedNumberScheduled < s.DesiredNumberScheduled,
+				Selector:           set.Spec.Selector,
+				Template:           &set.Spec.Template,
+				Replicas:           &s.DesiredNumberScheduled,
+				MinReadySeconds:    set.Spec.MinReadySeconds,
+				Pods:               s.CurrentNumberScheduled,
+				Available:          s.NumberAvailable,
+				Conditions:         s.Conditions,
+				ObservedGeneration: s.ObservedGeneration,
+				CollisionCount:     s.CollisionCount,
+				InRollout:          s.UpdatedNumberScheduled < s.DesiredNumberScheduled,
 			}
 		},
-		DefaultPullPolicy: plan.DefaultPullPolicy, HashLabel: contract.RevisionLabel,
-		Memories: []pass.Memory{known},
+		DefaultPullPolicy: plan.DefaultPullPolicy,
+		HashLabel:         contract.RevisionLabel,
+		Memories:          []pass.Memory{known},
 		Watch: func(c *frame.Controller, _ frame.Owners, b *builder.Builder) {
 			b.Watches(&corev1.Node{}, nodeEvents(c.Reader, &known.Eligible))
 		},

@@ -46,7 +46,8 @@ func lost(seen Seen, verdicts []eligibility.Verdict, has map[string]bool) []stri
 		}
 	}
 	s := &seen.Set.Status
-	hadOne, hadNone := int(s.CurrentNumberScheduled), int(s.DesiredNumberScheduled-s.CurrentNumberScheduled)
+	hadOne := int(s.CurrentNumberScheduled)
+	hadNone := int(s.DesiredNumberScheduled - s.CurrentNumberScheduled)
 	slices.Sort(without)
 	return without[:max(0, min(hadOne-with, len(without)-hadNone, len(without)))]
 }

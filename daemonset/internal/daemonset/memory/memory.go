@@ -77,7 +77,8 @@ func (m *Memory) Recall(seen Seen) Facts {
 		known.hadPod = nil
 	}
 	facts.HadPod = maps.Clone(known.hadPod)
-	facts.UnreadySince, facts.Strays = known.noteUnready(seen.Nodes), known.noteStrays(seen.Pods)
+	facts.UnreadySince = known.noteUnready(seen.Nodes)
+	facts.Strays = known.noteStrays(seen.Pods)
 	return facts
 }
 
