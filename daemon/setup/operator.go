@@ -81,7 +81,8 @@ type part struct {
 }
 
 func (s *settings) parts(env *manager.Environment) []part {
-	agents, everywhere := env.Options.FeatureGates.Enabled(features.KruiseDaemon), env.Options.Namespace == ""
+	agents := env.Options.FeatureGates.Enabled(features.KruiseDaemon)
+	everywhere := env.Options.Namespace == ""
 	if agents && !everywhere {
 		env.Log.Info("NodeImages are cluster-scoped: with --namespace, the operator ignores them", "namespace", env.Options.Namespace)
 	}

@@ -13,7 +13,8 @@ const (
 // LongestSeconds is how long all attempts and the pauses between them take at most. A pull may end earlier, by
 // activeDeadlineSeconds.
 func (p *ImageTagPullPolicy) LongestSeconds() int64 {
-	timeout, retries := int64(DefaultTimeoutSeconds), int64(DefaultBackoffLimit)
+	timeout := int64(DefaultTimeoutSeconds)
+	retries := int64(DefaultBackoffLimit)
 	if p != nil && p.TimeoutSeconds != nil && *p.TimeoutSeconds > 0 {
 		timeout = int64(*p.TimeoutSeconds)
 	}

@@ -18,7 +18,8 @@ func main() { os.Exit(process.Main(agent.Name, read)) }
 
 func read(arguments []string, getenv func(string) string) (process.Process, error) {
 	options, err := agent.ReadOptions(arguments, getenv)
-	options.Environ, options.Random = os.Environ(), rand.Float64
+	options.Environ = os.Environ()
+	options.Random = rand.Float64
 	run := func(ctx context.Context, config *rest.Config) error { return agent.Run(ctx, options, config) }
 	return process.Process{Log: options.Log, Notes: options.Notes, Run: run}, err
 }

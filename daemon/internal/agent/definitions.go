@@ -36,7 +36,8 @@ func definitions() []optional.Kind {
 	kind := func(name, resource string) optional.Kind {
 		return optional.Kind{
 			GroupKind: schema.GroupKind{Group: v1beta1.GroupVersion.Group, Kind: name},
-			Resource:  resource, Versions: []string{v1beta1.GroupVersion.Version},
+			Resource:  resource,
+			Versions:  []string{v1beta1.GroupVersion.Version},
 		}
 	}
 	return []optional.Kind{

@@ -86,15 +86,24 @@ func newAgent(options Options, config *rest.Config, registry *prometheus.Registr
 		return nil, err
 	}
 	a := &agent{
-		Options: options, config: restConfig(config, &options), scheme: runtime.NewScheme(), clock: clock.RealClock{},
-		metrics: measured, probes: newProbes(), wake: make(chan struct{}, 1),
+		Options: options,
+		config:  restConfig(config, &options),
+		scheme:  runtime.NewScheme(),
+		clock:   clock.RealClock{},
+		metrics: measured,
+		probes:  newProbes(),
+		wake:    make(chan struct{}, 1),
 	}
 	if err := errors.Join(clientgoscheme.AddToScheme(a.scheme), v1beta1.AddToScheme(a.scheme)); err != nil {
 		return nil, fmt.Errorf("build scheme: %w", err)
 	}
 	a.runtimes = cri.New(cri.Config{
-		Root: options.SocketRoot, SocketFile: options.SocketFile,
-		Metrics: measured, Clock: a.clock, Log: options.Log.WithName("cri"), Changed: a.runtimesChanged,
+		Root:       options.SocketRoot,
+		SocketFile: options.SocketFile,
+		Metrics:    measured,
+		Clock:      a.clock,
+		Log:        options.Log.WithName("cri"),
+		Changed:    a.runtimesChanged,
 	})
 	a.probes.add("runtime", a.runtimes.Ready)
 	a.probes.add("controllers", func() error { return errors.New("setup has not finished") })
@@ -122,7 +131,9 @@ func (a *agent) runControllers(ctx context.Context) error {
 		return nil //nolint:nilerr // it ends with ctx only
 	}
 	mgr, err := ctrl.NewManager(a.config, ctrl.Options{
-		Scheme: a.scheme, Logger: a.Log, Cache: cacheOptions(a.Node),
+		Scheme:                  a.scheme,
+		Logger:                  a.Log,
+		Cache:                   cacheOptions(a.Node),
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served by the same server as the probes
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: new(shutdownGrace),

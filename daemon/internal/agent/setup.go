@@ -32,11 +32,22 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Add(recorder); err != nil {
 		return fmt.Errorf("add events: %w", err)
 	}
-	stopper := &containerstop.Stopper{Runtimes: a.runtimes, Events: recorder, Metrics: a.metrics, Clock: a.clock, HostIP: a.HostIP}
+	stopper := &containerstop.Stopper{
+		Runtimes: a.runtimes,
+		Events:   recorder,
+		Metrics:  a.metrics,
+		Clock:    a.clock,
+		HostIP:   a.HostIP,
+	}
 	if err := a.setUpPulls(ctx, mgr, recorder); err != nil {
 		return fmt.Errorf("set up image pulls: %w", err)
 	}
-	restarts := containerrestart.Config{Settings: settings(), Node: a.Node, Runtimes: a.runtimes, Stopper: stopper}
+	restarts := containerrestart.Config{
+		Settings: settings(),
+		Node:     a.Node,
+		Runtimes: a.runtimes,
+		Stopper:  stopper,
+	}
 	if err := containerrestart.SetUp(ctx, mgr, restarts); err != nil {
 		return fmt.Errorf("set up container restarts: %w", err)
 	}
@@ -45,7 +56,12 @@ func (a *agent) setUp(ctx context.Context, mgr ctrl.Manager) error {
 		return nil
 	}
 	meta := containermeta.Config{
-		Settings: settings(), Node: a.Node, Runtimes: a.runtimes, Stopper: stopper, Metrics: a.metrics, Spread: a.spread,
+		Settings:        settings(),
+		Node:            a.Node,
+		Runtimes:        a.runtimes,
+		Stopper:         stopper,
+		Metrics:         a.metrics,
+		Spread:          a.spread,
 		EnvFromMetadata: a.FeatureGates.Enabled(features.InPlaceUpdateEnvFromMetadata),
 	}
 	if err := containermeta.SetUp(ctx, mgr, meta); err != nil {
@@ -60,17 +76,31 @@ func settings() pass.Settings { return pass.Settings{UserAgent: Name} }
 
 func (a *agent) setUpPulls(ctx context.Context, mgr ctrl.Manager, recorder *events.Recorder) error {
 	plugins, err := credentials.LoadPlugins(credentials.PluginConfig{
-		File: a.PluginConfigFile, Folder: a.PluginBinDir, Environ: a.Environ, Clock: a.clock, Log: a.Log.WithName("credentials"),
+		File:    a.PluginConfigFile,
+		Folder:  a.PluginBinDir,
+		Environ: a.Environ,
+		Clock:   a.clock,
+		Log:     a.Log.WithName("credentials"),
 	})
 	if err != nil {
 		return err
 	}
 	pulls, err := imagepull.SetUp(ctx, mgr, imagepull.Config{
-		Settings: settings(), Node: a.Node, Runtimes: a.runtimes,
+		Settings: settings(),
+		Node:     a.Node,
+		Runtimes: a.runtimes,
 		Credentials: credentials.New(credentials.Config{
-			Reader: mgr.GetAPIReader(), Namespace: a.ConfigNamespace, Plugins: plugins, Clock: a.clock, Log: a.Log.WithName("credentials"),
+			Reader:    mgr.GetAPIReader(),
+			Namespace: a.ConfigNamespace,
+			Plugins:   plugins,
+			Clock:     a.clock,
+			Log:       a.Log.WithName("credentials"),
 		}),
-		Events: recorder, Metrics: a.metrics, Clock: a.clock, Jitter: a.jitter, Slots: a.MaxWorkersForPullImage,
+		Events:  recorder,
+		Metrics: a.metrics,
+		Clock:   a.clock,
+		Jitter:  a.jitter,
+		Slots:   a.MaxWorkersForPullImage,
 	})
 	if err != nil {
 		return err

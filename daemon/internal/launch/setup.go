@@ -34,7 +34,9 @@ func ConfigMaps(namespace string) cache.ByObject {
 // ConfigMaps define.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
 	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o, Controller: ControllerName, EventSource: "container-launch-priority-controller",
+		Settings:    o,
+		Controller:  ControllerName,
+		EventSource: "container-launch-priority-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: podcache.ByObject(o.Namespace), &corev1.ConfigMap{}: ConfigMaps(o.Namespace),
 		},

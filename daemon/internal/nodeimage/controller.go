@@ -19,8 +19,11 @@ type reconciler struct {
 
 func newReconciler(b *pass.Controller, creationDelay time.Duration) *reconciler {
 	return &reconciler{b, newPasses(sources{
-		Reader: b.Reader, Live: b.Live, Clock: b.Clock, CreationDelay: creationDelay,
-		Refusals: func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
+		Reader:        b.Reader,
+		Live:          b.Live,
+		Clock:         b.Clock,
+		CreationDelay: creationDelay,
+		Refusals:      func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
 	})}
 }
 

@@ -41,8 +41,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName, EventSource: "nodeimage-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: {}},
+		Settings:    o.Settings,
+		Controller:  ControllerName,
+		EventSource: "nodeimage-controller",
+		Kinds:       map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: {}},
 	})
 	if err != nil {
 		return err
@@ -67,7 +69,11 @@ func followJobs(ctx context.Context, mgr ctrl.Manager, made controller.Controlle
 	if err != nil {
 		return err
 	}
-	g := &optional.Gate{Kind: r.passes.jobs.Kind, Discovery: discovery, Client: mgr.GetClient()}
+	g := &optional.Gate{
+		Kind:      r.passes.jobs.Kind,
+		Discovery: discovery,
+		Client:    mgr.GetClient(),
+	}
 	return optional.Begin(ctx, mgr, optional.Beginning{
 		Ready: g.Open,
 		With: func(context.Context) error {

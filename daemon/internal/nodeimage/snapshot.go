@@ -46,10 +46,18 @@ func newPasses(s sources) *passes {
 	return &passes{
 		sources: s,
 		jobs: &jobs{
-			Kind: optional.ImagePullJobs(), live: s.Live, clock: s.Clock, gone: answers[plan.Job]{age: goneAge},
+			Kind:  optional.ImagePullJobs(),
+			live:  s.Live,
+			clock: s.Clock,
+			gone:  answers[plan.Job]{age: goneAge},
 		},
-		secrets: &secrets{live: s.Live, clock: s.Clock, known: answers[types.NamespacedName]{age: secretAge}},
-		agents:  &agents{since: map[types.NamespacedName]time.Time{}}, sightings: &plan.Sightings{},
+		secrets: &secrets{
+			live:  s.Live,
+			clock: s.Clock,
+			known: answers[types.NamespacedName]{age: secretAge},
+		},
+		agents:    &agents{since: map[types.NamespacedName]time.Time{}},
+		sightings: &plan.Sightings{},
 	}
 }
 
@@ -97,7 +105,11 @@ func owner(snap plan.Snapshot) client.Object {
 
 // snapshot reads the objects of one node from the cache. Absent objects are nil.
 func (p *passes) snapshot(ctx context.Context, name string) (plan.Snapshot, error) {
-	s := plan.Snapshot{Name: name, CreationDelay: p.CreationDelay, Now: p.Clock.Now()}
+	s := plan.Snapshot{
+		Name:          name,
+		CreationDelay: p.CreationDelay,
+		Now:           p.Clock.Now(),
+	}
 	var err error
 	if s.Node, err = get[corev1.Node](ctx, p.Reader, name); err != nil {
 		return s, fmt.Errorf("read node %s: %w", name, err)

@@ -32,8 +32,12 @@ func Trim(object any) (any, error) {
 		return stub(pod), nil
 	}
 	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		Namespace:         pod.Namespace,
+		Name:              pod.Name,
+		UID:               pod.UID,
+		ResourceVersion:   pod.ResourceVersion,
+		CreationTimestamp: pod.CreationTimestamp,
+		DeletionTimestamp: pod.DeletionTimestamp,
 	}}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
@@ -41,9 +45,15 @@ func Trim(object any) (any, error) {
 	if value, ok := pod.Annotations[contract.ContainerLaunchPriorityCompletedAnnotation]; ok {
 		kept.Annotations = map[string]string{contract.ContainerLaunchPriorityCompletedAnnotation: value}
 	}
-	kept.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, ReadinessGates: pod.Spec.ReadinessGates, Containers: barriers(pod.Spec.Containers)}
+	kept.Spec = corev1.PodSpec{
+		NodeName:       pod.Spec.NodeName,
+		ReadinessGates: pod.Spec.ReadinessGates,
+		Containers:     barriers(pod.Spec.Containers),
+	}
 	kept.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, Conditions: conditions(pod.Status.Conditions), ContainerStatuses: states(pod.Status.ContainerStatuses),
+		Phase:             pod.Status.Phase,
+		Conditions:        conditions(pod.Status.Conditions),
+		ContainerStatuses: states(pod.Status.ContainerStatuses),
 	}
 	return kept, nil
 }
@@ -51,7 +61,10 @@ func Trim(object any) (any, error) {
 // stub keeps the strings of the decoded pod, and shares the namespace.
 func stub(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: unique.Make(pod.Namespace).Value(), Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		Namespace:       unique.Make(pod.Namespace).Value(),
+		Name:            pod.Name,
+		UID:             pod.UID,
+		ResourceVersion: pod.ResourceVersion,
 	}}
 }
 
@@ -76,7 +89,11 @@ func conditions(all []corev1.PodCondition) []corev1.PodCondition {
 func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range all {
-		kept = append(kept, corev1.ContainerStatus{Name: all[i].Name, Ready: all[i].Ready, State: all[i].State})
+		kept = append(kept, corev1.ContainerStatus{
+			Name:  all[i].Name,
+			Ready: all[i].Ready,
+			State: all[i].State,
+		})
 	}
 	return kept
 }

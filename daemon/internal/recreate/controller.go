@@ -33,9 +33,13 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.P
 		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	return pass.Pass{Object: snap.Request, Plan: todo.Plan, Status: func(done action.Failures) client.Object {
-		after := snap.Request.DeepCopy()
-		after.Status = todo.Status(done)
-		return after
-	}}, nil
+	return pass.Pass{
+		Object: snap.Request,
+		Plan:   todo.Plan,
+		Status: func(done action.Failures) client.Object {
+			after := snap.Request.DeepCopy()
+			after.Status = todo.Status(done)
+			return after
+		},
+	}, nil
 }

@@ -34,7 +34,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings, backlog *Back
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
 	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o, Controller: ControllerName, EventSource: "containerrecreaterequest-controller",
+		Settings:    o,
+		Controller:  ControllerName,
+		EventSource: "containerrecreaterequest-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(o.Namespace, cache.ByObject{}),
 			&corev1.Pod{}:                       podcache.ByObject(o.Namespace),
@@ -43,7 +45,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings, backlog *Back
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: parts, memory: plan.NewMemory(), clock: clockName()}
+	r := &reconciler{
+		Controller: parts,
+		memory:     plan.NewMemory(),
+		clock:      clockName(),
+	}
 	parts.AddMemories(r.memory)
 	backlog.cached.Store(&cached{mgr.GetCache(), parts.Reader})
 	return ctrl.NewControllerManagedBy(mgr).

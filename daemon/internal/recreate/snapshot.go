@@ -20,7 +20,11 @@ func (r *reconciler) snapshot(ctx context.Context, key types.NamespacedName) (pl
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	s := plan.Snapshot{Request: request, Now: r.Clock.Now(), Clock: r.clock}
+	s := plan.Snapshot{
+		Request: request,
+		Now:     r.Clock.Now(),
+		Clock:   r.clock,
+	}
 	if plan.Open(request) {
 		s.FirstSeen, s.LastSign = r.memory.See(request, s.Now)
 	} else {

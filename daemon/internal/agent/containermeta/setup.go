@@ -46,13 +46,19 @@ func Pods(node string) cache.ByObject {
 // SetUp adds the controller to the manager. The manager's cache must hold pods as Pods defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
-		Kinds: map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(config.Node)},
+		Settings:      config.Settings,
+		Controller:    controllerName,
+		EventRecorder: config.Stopper.Events,
+		Kinds:         map[client.Object]cache.ByObject{&corev1.Pod{}: Pods(config.Node)},
 	})
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: parts, config: config, stops: stops.New(config.Stopper, parts.Clock, nil)}
+	r := &reconciler{
+		Controller: parts,
+		config:     config,
+		stops:      stops.New(config.Stopper, parts.Clock, nil),
+	}
 	r.passes = NewPasses(Sources{
 		Pod: func(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
 			return fastclient.Get[corev1.Pod](ctx, parts.Reader, key)

@@ -58,7 +58,11 @@ type Passes struct {
 
 // NewPasses makes the passes of an agent that has just started.
 func NewPasses(sources Sources, stops *stops.Stops) *Passes {
-	return &Passes{sources: sources, stops: stops, memory: newMemory()}
+	return &Passes{
+		sources: sources,
+		stops:   stops,
+		memory:  newMemory(),
+	}
 }
 
 // Forget drops the remembered facts about a pod that is gone.
@@ -104,7 +108,13 @@ func (p *Passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass,
 // snapshot reads the pod's containers, and the environments that are not known yet.
 func (p *Passes) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapshot, []cri.Container, error) {
 	known := p.memory.of(pod)
-	s := plan.Snapshot{Pod: pod, EnvFromMetadata: p.sources.EnvFromMetadata, Outdated: known.outdated, Unread: known.unread, Now: p.sources.Clock.Now()}
+	s := plan.Snapshot{
+		Pod:             pod,
+		EnvFromMetadata: p.sources.EnvFromMetadata,
+		Outdated:        known.outdated,
+		Unread:          known.unread,
+		Now:             p.sources.Clock.Now(),
+	}
 	s.Refusals = p.sources.Refusals(pod, s.Now)
 	containers, err := p.sources.Runtimes.Containers(ctx, pod.Namespace, pod.Name, idsOf(pod))
 	if err != nil {
@@ -114,7 +124,11 @@ func (p *Passes) snapshot(ctx context.Context, pod *corev1.Pod) (plan.Snapshot, 
 	for i := range containers {
 		c := &containers[i]
 		s.Containers = append(s.Containers, plan.Container{
-			Name: c.Name, ID: c.ID, RestartCount: c.RestartCount, Hash: c.Hash, Running: c.State == cri.StateRunning,
+			Name:         c.Name,
+			ID:           c.ID,
+			RestartCount: c.RestartCount,
+			Hash:         c.Hash,
+			Running:      c.State == cri.StateRunning,
 		})
 	}
 	for _, id := range plan.NeedEnv(s) {
@@ -154,10 +168,18 @@ func (p *Passes) stop(ctx context.Context, pod *corev1.Pod, containers []cri.Con
 	i := slices.IndexFunc(containers, func(c cri.Container) bool { return c.ID == id })
 	c := containers[i]
 	request := containerstop.Request{
-		Container: c, PreStop: c.PreStop, Ports: c.Ports, Grace: graceOf(&c), Reason: stopReason,
-		Message: fmt.Sprintf("Stopping container %s: its in-place update restarts it", c.Name),
+		Container: c,
+		PreStop:   c.PreStop,
+		Ports:     c.Ports,
+		Grace:     graceOf(&c),
+		Reason:    stopReason,
+		Message:   fmt.Sprintf("Stopping container %s: its in-place update restarts it", c.Name),
 	}
-	order := stops.Order{Pod: client.ObjectKeyFromObject(pod), For: planmemory.KeyOf(pod), Request: request}
+	order := stops.Order{
+		Pod:     client.ObjectKeyFromObject(pod),
+		For:     planmemory.KeyOf(pod),
+		Request: request,
+	}
 	log := ctrl.LoggerFrom(ctx).WithValues("container", id)
 	ended := func(_ context.Context, err error) {
 		p.stops.DropEnded(order.Pod) // the plan decides when the container is stopped again

@@ -27,10 +27,16 @@ func trim(object any) (any, error) {
 	}
 	pod.OwnerReferences = owners
 	sidecars, sidecarStatuses := sidecarsOf(pod)
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: trimContainers(pod.Spec.Containers), InitContainers: trimContainers(sidecars)}
+	pod.Spec = corev1.PodSpec{
+		NodeName:       pod.Spec.NodeName,
+		Containers:     trimContainers(pod.Spec.Containers),
+		InitContainers: trimContainers(sidecars),
+	}
 	pod.Status = corev1.PodStatus{
-		Phase: pod.Status.Phase, ContainerStatuses: trimStatuses(pod.Status.ContainerStatuses),
-		InitContainerStatuses: trimStatuses(sidecarStatuses), Conditions: trimConditions(pod.Status.Conditions),
+		Phase:                 pod.Status.Phase,
+		ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses),
+		InitContainerStatuses: trimStatuses(sidecarStatuses),
+		Conditions:            trimConditions(pod.Status.Conditions),
 	}
 	return pod, nil
 }
@@ -59,7 +65,11 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(containers))
 	for i := range containers {
 		c := &containers[i]
-		out[i] = corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
+		out[i] = corev1.Container{
+			Name:          c.Name,
+			Image:         c.Image,
+			RestartPolicy: c.RestartPolicy,
+		}
 		for at, env := range c.Env {
 			hidden := slices.ContainsFunc(c.Env[at+1:], func(later corev1.EnvVar) bool { return later.Name == env.Name })
 			if !hidden && env.ValueFrom != nil && env.ValueFrom.FieldRef != nil && strings.HasPrefix(env.ValueFrom.FieldRef.FieldPath, "metadata.") {

@@ -33,8 +33,9 @@ type pod struct {
 func (m *memory) of(key types.NamespacedName) *pod {
 	if m.pods[key] == nil {
 		m.pods[key] = &pod{
-			graceSeen: map[types.UID]time.Time{}, maybeBegun: map[types.UID]bool{},
-			completed: map[types.UID]*v1beta1.ContainerRecreateRequest{},
+			graceSeen:  map[types.UID]time.Time{},
+			maybeBegun: map[types.UID]bool{},
+			completed:  map[types.UID]*v1beta1.ContainerRecreateRequest{},
 		}
 	}
 	return m.pods[key]

@@ -52,15 +52,19 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) error {
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
 	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Stopper.Events,
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.ContainerRecreateRequest{}: Requests(config.Node)},
+		Settings:      config.Settings,
+		Controller:    controllerName,
+		EventRecorder: config.Stopper.Events,
+		Kinds:         map[client.Object]cache.ByObject{&v1beta1.ContainerRecreateRequest{}: Requests(config.Node)},
 	})
 	if err != nil {
 		return err
 	}
 	r := &reconciler{
-		Controller: parts, stops: stops.New(config.Stopper, parts.Clock, nil),
-		wakeup: make(chan event.TypedGenericEvent[ctrl.Request]), ending: make(chan struct{}),
+		Controller: parts,
+		stops:      stops.New(config.Stopper, parts.Clock, nil),
+		wakeup:     make(chan event.TypedGenericEvent[ctrl.Request]),
+		ending:     make(chan struct{}),
 	}
 	r.passes = NewPasses(Sources{
 		Active: func(ctx context.Context, key types.NamespacedName) ([]*v1beta1.ContainerRecreateRequest, error) {

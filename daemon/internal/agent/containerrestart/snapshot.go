@@ -53,7 +53,12 @@ type Passes struct {
 // NewPasses makes the passes of an agent that has just started. wake requests a pass for a pod, a stop of which has made
 // progress.
 func NewPasses(sources Sources, stops *stops.Stops, wake func(ctx context.Context, key types.NamespacedName)) *Passes {
-	return &Passes{sources: sources, stops: stops, wake: wake, memory: memory{pods: map[types.NamespacedName]*pod{}}}
+	return &Passes{
+		sources: sources,
+		stops:   stops,
+		wake:    wake,
+		memory:  memory{pods: map[types.NamespacedName]*pod{}},
+	}
 }
 
 // Forget drops the facts about a pod without requests and stops.
@@ -106,7 +111,12 @@ func (p *Passes) snapshot(
 	ctx context.Context, key types.NamespacedName, requests []*v1beta1.ContainerRecreateRequest, under map[string]stops.Stop,
 ) (node.Snapshot, []cri.Container, error) {
 	now := p.sources.Clock.Now()
-	s := node.Snapshot{PodUID: types.UID(key.Name), Requests: requests, Refusals: p.sources.Refusals(podOf(key), now), Now: now}
+	s := node.Snapshot{
+		PodUID:   types.UID(key.Name),
+		Requests: requests,
+		Refusals: p.sources.Refusals(podOf(key), now),
+		Now:      now,
+	}
 	var containers []cri.Container
 	if len(requests) > 0 {
 		all, err := p.sources.Runtimes.Containers(ctx, key.Namespace, requests[0].Spec.PodName, idsOf(requests))
@@ -152,8 +162,12 @@ func idsOf(requests []*v1beta1.ContainerRecreateRequest) []string {
 // detail adds the times, which are not in the list.
 func (p *Passes) detail(ctx context.Context, c *cri.Container) (node.Container, error) {
 	out := node.Container{
-		Name: c.Name, ID: c.ID, RestartCount: c.RestartCount, CreatedAt: c.CreatedAt,
-		Running: c.State == cri.StateRunning, Exited: c.State == cri.StateExited,
+		Name:         c.Name,
+		ID:           c.ID,
+		RestartCount: c.RestartCount,
+		CreatedAt:    c.CreatedAt,
+		Running:      c.State == cri.StateRunning,
+		Exited:       c.State == cri.StateExited,
 	}
 	status, err := p.sources.Runtimes.Status(ctx, c.ID)
 	if cri.IsNotFound(err) {

@@ -91,15 +91,28 @@ func orderOf(key types.NamespacedName, kill *node.Kill, containers []cri.Contain
 	if i < 0 {
 		return stops.Order{}, false
 	}
-	return stops.Order{Pod: key, For: planmemory.KeyOf(kill.Request), Request: containerstop.Request{
-		Container: containers[i], PreStop: hookOf(kill.PreStop), Ports: kill.Ports, Grace: kill.Grace,
-		Reason: killReason, Message: kill.Message,
-	}}, true
+	return stops.Order{
+		Pod: key,
+		For: planmemory.KeyOf(kill.Request),
+		Request: containerstop.Request{
+			Container: containers[i],
+			PreStop:   hookOf(kill.PreStop),
+			Ports:     kill.Ports,
+			Grace:     kill.Grace,
+			Reason:    killReason,
+			Message:   kill.Message,
+		},
+	}, true
 }
 
 func hookOf(hook *v1beta1.PreStopHandler) *corev1.LifecycleHandler {
 	if hook == nil {
 		return nil
 	}
-	return &corev1.LifecycleHandler{Exec: hook.Exec, HTTPGet: hook.HTTPGet, TCPSocket: hook.TCPSocket, Sleep: hook.Sleep}
+	return &corev1.LifecycleHandler{
+		Exec:      hook.Exec,
+		HTTPGet:   hook.HTTPGet,
+		TCPSocket: hook.TCPSocket,
+		Sleep:     hook.Sleep,
+	}
 }

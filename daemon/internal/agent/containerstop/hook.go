@@ -77,7 +77,8 @@ func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Request) err
 	if err != nil {
 		return fmt.Errorf("path %q: %w", hook.Path, err)
 	}
-	path.Scheme, path.Host = strings.ToLower(string(hook.Scheme)), target
+	path.Scheme = strings.ToLower(string(hook.Scheme))
+	path.Host = target
 	if path.Scheme == "" {
 		path.Scheme = "http"
 	}
@@ -91,7 +92,11 @@ func (s *Stopper) get(ctx context.Context, runtime *cri.Runtime, o *Request) err
 			request.Host = header.Value
 		}
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // pods have certificates of their own making
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       dial,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // pods have certificates of their own making
+	}
 	response, err := transport.RoundTrip(request)
 	switch {
 	case errors.Is(err, errNoConnection):

@@ -90,9 +90,16 @@ func (s *Stopper) recordEvent(o *Request, kind, reason, note string) {
 	c := &o.Container
 	s.Events.Record(events.Event{
 		Regarding: &corev1.ObjectReference{
-			APIVersion: "v1", Kind: "Pod", Namespace: c.Pod.Namespace, Name: c.Pod.Name, UID: c.Pod.UID,
-			FieldPath: "spec.containers{" + c.Name + "}",
+			APIVersion: "v1",
+			Kind:       "Pod",
+			Namespace:  c.Pod.Namespace,
+			Name:       c.Pod.Name,
+			UID:        c.Pod.UID,
+			FieldPath:  "spec.containers{" + c.Name + "}",
 		},
-		Type: kind, Reason: reason, Action: stopAction, Note: note,
+		Type:   kind,
+		Reason: reason,
+		Action: stopAction,
+		Note:   note,
 	})
 }

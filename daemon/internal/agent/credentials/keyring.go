@@ -57,7 +57,8 @@ func (p location) matches(image location) bool {
 	if p.port != image.port || !strings.HasPrefix(image.path, p.path) {
 		return false
 	}
-	globs, parts := strings.Split(p.host, "."), strings.Split(image.host, ".")
+	globs := strings.Split(p.host, ".")
+	parts := strings.Split(image.host, ".")
 	if len(globs) != len(parts) {
 		return false
 	}
@@ -81,7 +82,8 @@ func Match(entries []Entry, image string) []cri.Auth {
 		location
 		auth cri.Auth
 	}
-	target, matches := parseLocation(image), []match(nil)
+	target := parseLocation(image)
+	matches := []match(nil)
 	for _, e := range entries {
 		if p := parseLocation(e.Location); p.matches(target) {
 			matches = append(matches, match{location: p, auth: e.Auth})

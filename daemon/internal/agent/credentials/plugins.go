@@ -148,7 +148,8 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	now := p.config.Clock.Now()
-	repository, registry := withoutTag(image), registryOf(image)
+	repository := withoutTag(image)
+	registry := registryOf(image)
 	for _, key := range keysOf(image) {
 		if known, found := one.answers[key]; found && now.Before(known.until) {
 			return known.entries, nil
@@ -164,7 +165,9 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 		entries = append(entries, Entry{Location: place, Auth: cri.Auth{Username: auth.Username, Password: auth.Password}})
 	}
 	keys := map[providerv1.PluginCacheKeyType]string{
-		providerv1.GlobalPluginCacheKeyType: "", providerv1.RegistryPluginCacheKeyType: registry, providerv1.ImagePluginCacheKeyType: repository,
+		providerv1.GlobalPluginCacheKeyType:   "",
+		providerv1.RegistryPluginCacheKeyType: registry,
+		providerv1.ImagePluginCacheKeyType:    repository,
 	}
 	key, known := keys[response.CacheKeyType]
 	if !known {
@@ -184,7 +187,8 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 // run runs a plugin. Its output may hold secrets and is not quoted.
 func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*providerv1.CredentialProviderResponse, error) {
 	request := providerv1.CredentialProviderRequest{Image: image}
-	request.APIVersion, request.Kind = pluginAPIVersion, "CredentialProviderRequest"
+	request.APIVersion = pluginAPIVersion
+	request.Kind = "CredentialProviderRequest"
 	input, err := json.Marshal(&request)
 	if err != nil {
 		return nil, err

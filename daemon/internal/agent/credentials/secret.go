@@ -59,7 +59,12 @@ func Parse(secret *corev1.Secret) ([]Entry, error) {
 }
 
 func (e dockerEntry) decode() (cri.Auth, error) {
-	auth := cri.Auth{Username: e.Username, Password: e.Password, IdentityToken: e.IdentityToken, RegistryToken: e.RegistryToken}
+	auth := cri.Auth{
+		Username:      e.Username,
+		Password:      e.Password,
+		IdentityToken: e.IdentityToken,
+		RegistryToken: e.RegistryToken,
+	}
 	if e.Auth == "" {
 		return auth, nil
 	}
@@ -71,6 +76,7 @@ func (e dockerEntry) decode() (cri.Auth, error) {
 	if !found {
 		return auth, errors.New("auth must have a colon between username and password")
 	}
-	auth.Username, auth.Password = username, strings.TrimRight(password, "\x00")
+	auth.Username = username
+	auth.Password = strings.TrimRight(password, "\x00")
 	return auth, nil
 }

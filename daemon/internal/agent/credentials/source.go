@@ -55,7 +55,11 @@ type cachedSecret struct {
 
 // New makes a Source.
 func New(config Config) *Source {
-	return &Source{Config: config, known: map[string]cachedSecret{}, trouble: map[string]string{}}
+	return &Source{
+		Config:  config,
+		known:   map[string]cachedSecret{},
+		trouble: map[string]string{},
+	}
 }
 
 // For returns the credentials for an image that objects of the namespaces want, the most specific first. An error means
@@ -118,7 +122,11 @@ func (s *Source) read(ctx context.Context, name string) (cachedSecret, error) {
 	}
 	s.logOnce(name, "")
 	source, _, _ := strings.Cut(secret.Annotations[v1beta1.SecretSourceAnnotation], "/")
-	read := cachedSecret{entries: entries, source: source, until: now.Add(secretTTL)}
+	read := cachedSecret{
+		entries: entries,
+		source:  source,
+		until:   now.Add(secretTTL),
+	}
 	s.remember(name, read, now)
 	return read, nil
 }

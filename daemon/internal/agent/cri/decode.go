@@ -28,8 +28,10 @@ const (
 
 func decodeContainer(runtime string, c *runtimev1.Container) Container {
 	out := decodeKubelet(c.GetLabels(), c.GetAnnotations())
-	out.ID, out.SandboxID = joinID(runtime, c.GetId()), c.GetPodSandboxId()
-	out.State, out.CreatedAt = decodeState(c.GetState()), time.Unix(0, c.GetCreatedAt())
+	out.ID = joinID(runtime, c.GetId())
+	out.SandboxID = c.GetPodSandboxId()
+	out.State = decodeState(c.GetState())
+	out.CreatedAt = time.Unix(0, c.GetCreatedAt())
 	return out
 }
 
@@ -37,8 +39,10 @@ func decodeStatus(runtime string, r *runtimev1.ContainerStatusResponse) Status {
 	s := r.GetStatus()
 	out := Status{Container: decodeKubelet(s.GetLabels(), s.GetAnnotations())}
 	out.ID = joinID(runtime, s.GetId())
-	out.State, out.CreatedAt = decodeState(s.GetState()), time.Unix(0, s.GetCreatedAt())
-	out.StartedAt, out.FinishedAt = decodeTime(s.GetStartedAt()), decodeTime(s.GetFinishedAt())
+	out.State = decodeState(s.GetState())
+	out.CreatedAt = time.Unix(0, s.GetCreatedAt())
+	out.StartedAt = decodeTime(s.GetStartedAt())
+	out.FinishedAt = decodeTime(s.GetFinishedAt())
 	out.Env = decodeEnv(r.GetInfo())
 	return out
 }
@@ -47,8 +51,12 @@ func decodeStatus(runtime string, r *runtimev1.ContainerStatusResponse) Status {
 // container is still reported.
 func decodeKubelet(labels, annotations map[string]string) Container {
 	c := Container{
-		Name:                   labels[containerNameLabel],
-		Pod:                    Pod{Namespace: labels[podNamespaceLabel], Name: labels[podNameLabel], UID: types.UID(labels[podUIDLabel])},
+		Name: labels[containerNameLabel],
+		Pod: Pod{
+			Namespace: labels[podNamespaceLabel],
+			Name:      labels[podNameLabel],
+			UID:       types.UID(labels[podUIDLabel]),
+		},
 		TerminationGracePeriod: decodeInt(annotations[terminationGraceAnnotation]),
 		DeletionGracePeriod:    decodeInt(annotations[deletionGraceAnnotation]),
 	}

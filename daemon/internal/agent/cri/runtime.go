@@ -54,8 +54,11 @@ func connect(ctx context.Context, path string, m *metrics.Metrics, unavailable f
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	r := &Runtime{
-		connection: connection, metrics: m, unavailable: unavailable,
-		runtime: runtimev1.NewRuntimeServiceClient(connection), images: runtimev1.NewImageServiceClient(connection),
+		connection:  connection,
+		metrics:     m,
+		unavailable: unavailable,
+		runtime:     runtimev1.NewRuntimeServiceClient(connection),
+		images:      runtimev1.NewImageServiceClient(connection),
 	}
 	if err = r.probe(ctx); err == nil {
 		err = r.probeImages(ctx)
@@ -173,7 +176,11 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, command []string
 	ctx, cancel := context.WithTimeout(ctx, timeout+callTimeout)
 	defer cancel()
 	_, id := splitID(containerID)
-	response, err := r.runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: wholeSeconds(timeout)})
+	response, err := r.runtime.ExecSync(ctx, &runtimev1.ExecSyncRequest{
+		ContainerId: id,
+		Cmd:         command,
+		Timeout:     wholeSeconds(timeout),
+	})
 	switch {
 	case status.Code(err) == codes.DeadlineExceeded:
 		return nil, fmt.Errorf("the command took longer than %s", timeout)
@@ -236,16 +243,27 @@ func (r *Runtime) Pull(ctx context.Context, pull Pull) error {
 	var auth *runtimev1.AuthConfig
 	if a := pull.Auth; a != nil {
 		auth = &runtimev1.AuthConfig{
-			Username: a.Username, Password: a.Password,
-			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
+			Username:      a.Username,
+			Password:      a.Password,
+			IdentityToken: a.IdentityToken,
+			RegistryToken: a.RegistryToken,
 		}
 	}
 	s := &pull.Sandbox
 	sandbox := &runtimev1.PodSandboxConfig{
-		Metadata: &runtimev1.PodSandboxMetadata{Name: s.Name, Namespace: s.Namespace, Uid: s.UID},
-		Labels:   s.Labels, Annotations: s.Annotations,
+		Metadata: &runtimev1.PodSandboxMetadata{
+			Name:      s.Name,
+			Namespace: s.Namespace,
+			Uid:       s.UID,
+		},
+		Labels:      s.Labels,
+		Annotations: s.Annotations,
 	}
-	request := &runtimev1.PullImageRequest{Image: &runtimev1.ImageSpec{Image: pull.Reference}, Auth: auth, SandboxConfig: sandbox}
+	request := &runtimev1.PullImageRequest{
+		Image:         &runtimev1.ImageSpec{Image: pull.Reference},
+		Auth:          auth,
+		SandboxConfig: sandbox,
+	}
 	if _, err := r.images.PullImage(ctx, request); err != nil {
 		return r.callFailed("PullImage", err)
 	}

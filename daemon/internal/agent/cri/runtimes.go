@@ -69,7 +69,9 @@ type connection struct {
 // New makes Runtimes that know none yet.
 func New(config Config) *Runtimes {
 	return &Runtimes{
-		config: config, paths: candidates(config.Root, config.SocketFile), known: map[string]*connection{},
+		config:   config,
+		paths:    candidates(config.Root, config.SocketFile),
+		known:    map[string]*connection{},
 		probeNow: make(chan struct{}, 1),
 	}
 }

@@ -126,14 +126,20 @@ func statusDeferred(image *v1beta1.NodeImage, known action.Refusals, now time.Ti
 func (p *Puller) addEvents(made *pass.Pass, image *v1beta1.NodeImage, ended *plan.EndedPull) {
 	if ended.Failure == "" {
 		made.Plan.Notices = append(made.Plan.Notices, action.Notice{
-			Type: corev1.EventTypeNormal, Reason: EventSucceeded, Action: pullAction, WithStatus: true,
-			Note: fmt.Sprintf("Image %s is on node %s", ended.Ref, p.config.Node),
+			Type:       corev1.EventTypeNormal,
+			Reason:     EventSucceeded,
+			Action:     pullAction,
+			WithStatus: true,
+			Note:       fmt.Sprintf("Image %s is on node %s", ended.Ref, p.config.Node),
 		})
 		return
 	}
 	failed := action.Notice{
-		Type: corev1.EventTypeWarning, Reason: EventFailed, Action: pullAction, WithStatus: true,
-		Note: fmt.Sprintf("Failed to pull image %s on node %s: %s", ended.Ref, p.config.Node, ended.Failure),
+		Type:       corev1.EventTypeWarning,
+		Reason:     EventFailed,
+		Action:     pullAction,
+		WithStatus: true,
+		Note:       fmt.Sprintf("Failed to pull image %s on node %s: %s", ended.Ref, p.config.Node, ended.Failure),
 	}
 	made.Plan.Notices = append(made.Plan.Notices, failed)
 	failed.Related = image
@@ -159,8 +165,10 @@ func resultOf(ended *plan.EndedPull) string {
 // setMetrics sets the number of tags of each phase.
 func (p *Puller) setMetrics(status *v1beta1.NodeImageStatus) {
 	for phase, count := range map[v1beta1.ImagePullPhase]int32{
-		v1beta1.ImageWaiting: status.Waiting, v1beta1.ImagePulling: status.Pulling,
-		v1beta1.ImageSucceeded: status.Succeeded, v1beta1.ImageFailed: status.Failed,
+		v1beta1.ImageWaiting:   status.Waiting,
+		v1beta1.ImagePulling:   status.Pulling,
+		v1beta1.ImageSucceeded: status.Succeeded,
+		v1beta1.ImageFailed:    status.Failed,
 	} {
 		p.config.Metrics.Pulls.WithLabelValues(string(phase)).Set(float64(count))
 	}

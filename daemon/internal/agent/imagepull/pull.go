@@ -189,7 +189,8 @@ func (p *puller) pullWithCredentials(ctx context.Context, runtime *cri.Runtime, 
 func (p *puller) sandbox(r plan.PullRequest) cri.Sandbox {
 	s := cri.Sandbox{Name: p.node, Annotations: map[string]string{}}
 	if len(r.Owners) > 0 {
-		s.Namespace, s.UID = r.Owners[0].Namespace, string(r.Owners[0].UID)
+		s.Namespace = r.Owners[0].Namespace
+		s.UID = string(r.Owners[0].UID)
 	}
 	if r.Sandbox != nil {
 		s.Labels = maps.Clone(r.Sandbox.Labels)

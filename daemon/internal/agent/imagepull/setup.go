@@ -50,19 +50,26 @@ func NodeImages(node string) cache.ByObject {
 // SetUp adds the controller to the manager. The manager's cache must hold NodeImages as NodeImages defines.
 func SetUp(ctx context.Context, mgr ctrl.Manager, config Config) (*Puller, error) {
 	parts, err := pass.New(ctx, mgr, pass.Options{
-		Settings: config.Settings, Controller: controllerName, EventRecorder: config.Events,
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: NodeImages(config.Node)},
+		Settings:      config.Settings,
+		Controller:    controllerName,
+		EventRecorder: config.Events,
+		Kinds:         map[client.Object]cache.ByObject{&v1beta1.NodeImage{}: NodeImages(config.Node)},
 	})
 	if err != nil {
 		return nil, err
 	}
 	p := &Puller{
-		Controller: parts, config: config,
-		limiter: flowcontrol.NewTokenBucketRateLimiter(writesPerSecond, writeBurst),
-		wakeup:  make(chan event.GenericEvent, 1),
+		Controller: parts,
+		config:     config,
+		limiter:    flowcontrol.NewTokenBucketRateLimiter(writesPerSecond, writeBurst),
+		wakeup:     make(chan event.GenericEvent, 1),
 	}
 	p.pulls = &pulls{wake: p.Wake, puller: &puller{
-		node: config.Node, runtimes: config.Runtimes, credentials: config.Credentials, clock: config.Clock, jitter: config.Jitter,
+		node:        config.Node,
+		runtimes:    config.Runtimes,
+		credentials: config.Credentials,
+		clock:       config.Clock,
+		jitter:      config.Jitter,
 	}}
 	config.Metrics.PullWorkers.Set(float64(max(config.Slots, 0)))
 	if err := mgr.Add(p); err != nil {

@@ -7,7 +7,12 @@ import (
 )
 
 func (p *Puller) snapshot(image *v1beta1.NodeImage) plan.Snapshot {
-	s := plan.Snapshot{Image: image, Pulls: p.pulls.list(), Slots: p.config.Slots, Now: p.Clock.Now()}
+	s := plan.Snapshot{
+		Image: image,
+		Pulls: p.pulls.list(),
+		Slots: p.config.Slots,
+		Now:   p.Clock.Now(),
+	}
 	if err := p.config.Runtimes.Ready(); err != nil {
 		s.NoRuntime = err.Error()
 	}

@@ -55,7 +55,9 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "kruise_agent_container_kills_total", Help: "Containers that the agent stopped.",
 		}, []string{"reason", "result"}),
 		PreStopSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "kruise_agent_prestop_seconds", Help: "How long preStop hooks took.", Buckets: seconds,
+			Name:    "kruise_agent_prestop_seconds",
+			Help:    "How long preStop hooks took.",
+			Buckets: seconds,
 		}),
 		MetaPatches: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kruise_agent_meta_patches_total", Help: "Patches of the annotation with container metadata.",

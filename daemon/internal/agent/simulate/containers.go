@@ -38,8 +38,11 @@ func (r *Runtime) Run(pod *corev1.Pod, name string, change ...func(*Container)) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &Container{
-		ID: r.newID("c"), Pod: pod.DeepCopy(), State: runtimev1.ContainerState_CONTAINER_RUNNING,
-		StartedAt: time.Now(), sandbox: r.sandboxOf(pod),
+		ID:        r.newID("c"),
+		Pod:       pod.DeepCopy(),
+		State:     runtimev1.ContainerState_CONTAINER_RUNNING,
+		StartedAt: time.Now(),
+		sandbox:   r.sandboxOf(pod),
 	}
 	for _, before := range r.containers {
 		if before.Pod.UID == pod.UID && before.Spec.Name == name {
@@ -88,10 +91,15 @@ func (r *Runtime) sandboxOf(pod *corev1.Pod) string {
 		}
 	}
 	s := &runtimev1.PodSandboxStatus{
-		Id:       r.newID("s"),
-		Metadata: &runtimev1.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID)},
-		State:    runtimev1.PodSandboxState_SANDBOX_READY, CreatedAt: time.Now().UnixNano(),
-		Network: &runtimev1.PodSandboxNetworkStatus{Ip: pod.Status.PodIP},
+		Id: r.newID("s"),
+		Metadata: &runtimev1.PodSandboxMetadata{
+			Name:      pod.Name,
+			Namespace: pod.Namespace,
+			Uid:       string(pod.UID),
+		},
+		State:     runtimev1.PodSandboxState_SANDBOX_READY,
+		CreatedAt: time.Now().UnixNano(),
+		Network:   &runtimev1.PodSandboxNetworkStatus{Ip: pod.Status.PodIP},
 	}
 	r.sandboxes = append(r.sandboxes, s)
 	return s.Id
@@ -120,7 +128,8 @@ func (r *Runtime) Exit(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.find(id); c != nil {
-		c.State, c.EndedAt = runtimev1.ContainerState_CONTAINER_EXITED, time.Now()
+		c.State = runtimev1.ContainerState_CONTAINER_EXITED
+		c.EndedAt = time.Now()
 		r.notify()
 	}
 }
@@ -136,8 +145,10 @@ func (r *Runtime) find(id string) *Container {
 
 func (c *Container) labels() map[string]string {
 	return map[string]string{
-		"io.kubernetes.pod.name": c.Pod.Name, "io.kubernetes.pod.namespace": c.Pod.Namespace,
-		"io.kubernetes.pod.uid": string(c.Pod.UID), "io.kubernetes.container.name": c.Spec.Name,
+		"io.kubernetes.pod.name":       c.Pod.Name,
+		"io.kubernetes.pod.namespace":  c.Pod.Namespace,
+		"io.kubernetes.pod.uid":        string(c.Pod.UID),
+		"io.kubernetes.container.name": c.Spec.Name,
 	}
 }
 
@@ -173,8 +184,13 @@ func (r *Runtime) ListContainers(_ context.Context, request *runtimev1.ListConta
 		}
 		if matches {
 			out.Containers = append(out.Containers, &runtimev1.Container{
-				Id: c.ID, PodSandboxId: c.sandbox, Metadata: &runtimev1.ContainerMetadata{Name: c.Spec.Name, Attempt: uint32(c.Restarts)},
-				State: c.State, CreatedAt: c.StartedAt.UnixNano(), Labels: labels, Annotations: c.annotations(),
+				Id:           c.ID,
+				PodSandboxId: c.sandbox,
+				Metadata:     &runtimev1.ContainerMetadata{Name: c.Spec.Name, Attempt: uint32(c.Restarts)},
+				State:        c.State,
+				CreatedAt:    c.StartedAt.UnixNano(),
+				Labels:       labels,
+				Annotations:  c.annotations(),
 			})
 		}
 	}
@@ -190,9 +206,15 @@ func (r *Runtime) ContainerStatus(_ context.Context, request *runtimev1.Containe
 		return nil, status.Errorf(codes.NotFound, "container %s not found", request.GetContainerId())
 	}
 	out := &runtimev1.ContainerStatusResponse{Status: &runtimev1.ContainerStatus{
-		Id: c.ID, Metadata: &runtimev1.ContainerMetadata{Name: c.Spec.Name, Attempt: uint32(c.Restarts)}, State: c.State,
-		CreatedAt: c.StartedAt.UnixNano(), StartedAt: c.StartedAt.UnixNano(),
-		Image: &runtimev1.ImageSpec{Image: c.Spec.Image}, ImageRef: c.Spec.Image, Labels: c.labels(), Annotations: c.annotations(),
+		Id:          c.ID,
+		Metadata:    &runtimev1.ContainerMetadata{Name: c.Spec.Name, Attempt: uint32(c.Restarts)},
+		State:       c.State,
+		CreatedAt:   c.StartedAt.UnixNano(),
+		StartedAt:   c.StartedAt.UnixNano(),
+		Image:       &runtimev1.ImageSpec{Image: c.Spec.Image},
+		ImageRef:    c.Spec.Image,
+		Labels:      c.labels(),
+		Annotations: c.annotations(),
 	}}
 	if !c.EndedAt.IsZero() {
 		out.Status.FinishedAt = c.EndedAt.UnixNano()
@@ -230,7 +252,8 @@ func (r *Runtime) ExecSync(_ context.Context, request *runtimev1.ExecSyncRequest
 	}
 	out := &runtimev1.ExecSyncResponse{}
 	if request.GetCmd()[0] == "false" {
-		out.ExitCode, out.Stderr = 1, []byte("a secret")
+		out.ExitCode = 1
+		out.Stderr = []byte("a secret")
 	}
 	if slices.Equal(request.GetCmd(), []string{"env"}) {
 		for _, line := range c.Env {

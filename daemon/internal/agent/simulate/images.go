@@ -28,7 +28,12 @@ func (r *Runtime) AddRemoteImage(reference string, remote RemoteImage) {
 func (r *Runtime) AddImage(id string, tags, digests []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.images = append(r.images, &runtimev1.Image{Id: id, RepoTags: tags, RepoDigests: digests, Size: 1})
+	r.images = append(r.images, &runtimev1.Image{
+		Id:          id,
+		RepoTags:    tags,
+		RepoDigests: digests,
+		Size:        1,
+	})
 }
 
 // ImageFsInfo implements the call.

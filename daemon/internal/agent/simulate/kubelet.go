@@ -78,7 +78,9 @@ func plainHash(spec *corev1.Container) uint64 {
 // report writes the status of the containers, sorted by name as kubelets do, and the pod's readiness.
 func (k *Kubelet) report(ctx context.Context, pod *corev1.Pod) error {
 	base := pod.DeepCopy()
-	pod.Status.Phase, pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = corev1.PodRunning, nil, nil
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.ContainerStatuses = nil
+	pod.Status.InitContainerStatuses = nil
 	now, _ := k.Runtime.Containers(pod)
 	slices.SortFunc(now, func(a, b Container) int { return cmp.Compare(a.Spec.Name, b.Spec.Name) })
 	for i := range now {
@@ -88,9 +90,14 @@ func (k *Kubelet) report(ctx context.Context, pod *corev1.Pod) error {
 			list = &pod.Status.InitContainerStatuses
 		}
 		*list = append(*list, corev1.ContainerStatus{
-			Name: c.Spec.Name, Image: c.Spec.Image, ImageID: "sha256:" + c.Spec.Image, ContainerID: k.Runtime.Name + "://" + c.ID,
-			RestartCount: c.Restarts, Ready: true, Started: new(true),
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: c.StartedAt}}},
+			Name:         c.Spec.Name,
+			Image:        c.Spec.Image,
+			ImageID:      "sha256:" + c.Spec.Image,
+			ContainerID:  k.Runtime.Name + "://" + c.ID,
+			RestartCount: c.Restarts,
+			Ready:        true,
+			Started:      new(true),
+			State:        corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: c.StartedAt}}},
 		})
 	}
 	if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady }) {

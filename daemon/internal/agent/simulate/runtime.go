@@ -65,8 +65,11 @@ func Folder(t testing.TB) string {
 func NewRuntime(t testing.TB, name, socket string) *Runtime {
 	t.Helper()
 	r := &Runtime{
-		Name: name, Socket: socket,
-		faults: map[string]Fault{}, registry: map[string]RemoteImage{}, changed: make(chan struct{}),
+		Name:     name,
+		Socket:   socket,
+		faults:   map[string]Fault{},
+		registry: map[string]RemoteImage{},
+		changed:  make(chan struct{}),
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(socket), 0o755))
 	r.Start(t)
@@ -114,7 +117,11 @@ func (r *Runtime) intercept(ctx context.Context, request any, info *grpc.UnarySe
 	method := filepath.Base(info.FullMethod)
 	r.mu.Lock()
 	fault := r.faults[method]
-	r.calls = append(r.calls, Call{Method: method, Request: request, At: time.Now()})
+	r.calls = append(r.calls, Call{
+		Method:  method,
+		Request: request,
+		At:      time.Now(),
+	})
 	r.mu.Unlock()
 	if fault != nil {
 		if err := fault(ctx, request); err != nil {
@@ -126,7 +133,12 @@ func (r *Runtime) intercept(ctx context.Context, request any, info *grpc.UnarySe
 
 // Version implements the call.
 func (r *Runtime) Version(context.Context, *runtimev1.VersionRequest) (*runtimev1.VersionResponse, error) {
-	return &runtimev1.VersionResponse{Version: "0.1.0", RuntimeName: r.Name, RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+	return &runtimev1.VersionResponse{
+		Version:           "0.1.0",
+		RuntimeName:       r.Name,
+		RuntimeVersion:    "1",
+		RuntimeApiVersion: "v1",
+	}, nil
 }
 
 // newID returns an ID that was not given out before. The lock is held.

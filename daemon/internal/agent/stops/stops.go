@@ -62,7 +62,12 @@ type stop struct {
 
 // New makes Stops without any. run runs the work of a stop in parallel to the pass that begins it; nil means in a goroutine.
 func New(stopper Stopper, c clock.PassiveClock, run func(work func())) *Stops {
-	s := &Stops{stopper: stopper, clock: c, run: run, pods: map[types.NamespacedName]map[string]*stop{}}
+	s := &Stops{
+		stopper: stopper,
+		clock:   c,
+		run:     run,
+		pods:    map[types.NamespacedName]map[string]*stop{},
+	}
 	if run == nil {
 		s.run = s.group.Go
 	}
@@ -146,7 +151,9 @@ func (s *Stops) begin(ctx context.Context, o Order, stage node.Stage, work func(
 		s.pods[o.Pod] = map[string]*stop{}
 	}
 	s.pods[o.Pod][o.Request.Container.ID] = &stop{
-		Stop: Stop{Stop: node.Stop{Request: o.For.UID, Stage: stage}, For: o.For}, request: o.Request, cancel: cancel,
+		Stop:    Stop{Stop: node.Stop{Request: o.For.UID, Stage: stage}, For: o.For},
+		request: o.Request,
+		cancel:  cancel,
 	}
 	s.run(func() {
 		defer cancel()
@@ -176,7 +183,9 @@ func (s *Stops) stopEnded(o *Order, err error) {
 		return
 	}
 	known := s.pods[o.Pod][o.Request.Container.ID]
-	known.Stage, known.Err, known.At = node.Ended, err, s.clock.Now()
+	known.Stage = node.Ended
+	known.Err = err
+	known.At = s.clock.Now()
 }
 
 // Abort gives up the stops of a pod that are not wanted any more. Stops that have reached the runtime continue.

@@ -39,7 +39,8 @@ func AddBarriers(pod *corev1.Pod, suffix func() string) field.ErrorList {
 	delete(pod.Annotations, contract.ContainerLaunchPriorityCompletedAnnotation)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		barrier, found := podmarks.Barrier(pod.Name, priorities[i]), false
+		barrier := podmarks.Barrier(pod.Name, priorities[i])
+		found := false
 		for j := range c.Env {
 			if c.Env[j].Name == contract.ContainerBarrierEnv {
 				c.Env[j], found = barrier, true

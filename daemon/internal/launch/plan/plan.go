@@ -90,8 +90,12 @@ func (p *pass) setGateCondition() {
 	c := action.NewPodChange(p.Pod, metav1.NewTime(p.Now))
 	lifecycle.SetInitialReadiness(c)
 	p.plan.Add(action.Step{Name: stepReady, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Patches: c.Patches(), Reason: "ReadinessGate",
-		Message: "the pod has a readiness gate without a condition",
+		Verb:        action.PatchStatus,
+		Object:      p.Pod,
+		Independent: true,
+		Patches:     c.Patches(),
+		Reason:      "ReadinessGate",
+		Message:     "the pod has a readiness gate without a condition",
 	}}})
 }
 
@@ -106,7 +110,10 @@ func (p *pass) clear() {
 
 func (p *pass) remove(step, reason, message string) {
 	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
-		Verb: action.Delete, Object: p.ConfigMap, Reason: reason, Message: message,
+		Verb:    action.Delete,
+		Object:  p.ConfigMap,
+		Reason:  reason,
+		Message: message,
 	}}})
 }
 
@@ -154,8 +161,9 @@ func (p *pass) priorities() (waiting, all []int) {
 		priority, ok := podmarks.PriorityOf(key)
 		if !ok {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: EventInvalid,
-				Note: fmt.Sprintf("Container %s waits forever: key %q of its launch barrier must be a priority", c.Name, key),
+				Type:   corev1.EventTypeWarning,
+				Reason: EventInvalid,
+				Note:   fmt.Sprintf("Container %s waits forever: key %q of its launch barrier must be a priority", c.Name, key),
 			})
 			continue
 		}
@@ -170,15 +178,18 @@ func (p *pass) priorities() (waiting, all []int) {
 // openBarriers reports whether the world is such that the pod can be completed after the plan's steps.
 func (p *pass) openBarriers(level int, keys map[string]string) bool {
 	a := action.Action{
-		Reason: "LaunchBarrier", Message: fmt.Sprintf("containers of priority %d may start", level),
+		Reason:  "LaunchBarrier",
+		Message: fmt.Sprintf("containers of priority %d may start", level),
 		Event: &action.Event{
-			Succeeded: EventOpened, Note: fmt.Sprintf("Containers of priority %d may start", level),
-			Failed: EventOpenFailed,
+			Succeeded: EventOpened,
+			Note:      fmt.Sprintf("Containers of priority %d may start", level),
+			Failed:    EventOpenFailed,
 		},
 	}
 	switch {
 	case p.ConfigMap == nil:
-		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
+		a.Verb = action.Create
+		a.Object = p.newConfigMap(keys)
 	case p.ConfigMap.DeletionTimestamp != nil:
 		p.plan.Wait(WaitTerminating, p.ConfigMap.Name, "it is being deleted")
 		p.plan.RequeueWithin(10 * time.Second) // a ConfigMap without the label is not watched
@@ -189,7 +200,8 @@ func (p *pass) openBarriers(level int, keys map[string]string) bool {
 			return false
 		}
 		p.remove(stepClear, "FormerPod", "it belongs to a previous pod of the same name")
-		a.Verb, a.Object = action.Create, p.newConfigMap(keys)
+		a.Verb = action.Create
+		a.Object = p.newConfigMap(keys)
 	case p.missing(keys), p.ConfigMap.Labels[podmarks.BarrierLabel] != open: // without the label the cache does not hold it
 		a.Verb, a.Object = action.PatchMetadata, p.ConfigMap
 		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
@@ -220,7 +232,12 @@ func (p *pass) leftover() bool {
 // occupied: the ConfigMap of another object is neither written nor deleted.
 func (p *pass) occupied() {
 	note := fmt.Sprintf("Containers wait: ConfigMap %s exists and belongs to another object", p.ConfigMap.Name)
-	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: EventOpenFailed, Note: note, Related: p.ConfigMap})
+	p.plan.Notices = append(p.plan.Notices, action.Notice{
+		Type:    corev1.EventTypeWarning,
+		Reason:  EventOpenFailed,
+		Note:    note,
+		Related: p.ConfigMap,
+	})
 	p.plan.Wait(WaitOccupied, p.ConfigMap.Name, "it belongs to another object")
 	p.plan.RequeueWithin(10 * time.Second)
 }
@@ -228,9 +245,15 @@ func (p *pass) occupied() {
 func (p *pass) newConfigMap(keys map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Pod.Namespace, Name: podmarks.ConfigMapName(p.Pod.Name), Labels: map[string]string{podmarks.BarrierLabel: open},
+			Namespace: p.Pod.Namespace,
+			Name:      podmarks.ConfigMapName(p.Pod.Name),
+			Labels:    map[string]string{podmarks.BarrierLabel: open},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "v1", Kind: "Pod", Name: p.Pod.Name, UID: p.Pod.UID, Controller: new(true),
+				APIVersion: "v1",
+				Kind:       "Pod",
+				Name:       p.Pod.Name,
+				UID:        p.Pod.UID,
+				Controller: new(true),
 			}},
 		},
 		Data: keys,
@@ -246,7 +269,12 @@ func (p *pass) complete() {
 		patches[i].AnyVersion = true // kubelet writes to a pod that starts all the time
 	}
 	p.plan.Add(action.Step{Name: stepCompleted, Actions: []action.Action{{
-		Verb: action.PatchMetadata, Object: p.Pod, Independent: true, Patches: patches, Reason: "LaunchCompleted", Message: "all containers may start",
+		Verb:        action.PatchMetadata,
+		Object:      p.Pod,
+		Independent: true,
+		Patches:     patches,
+		Reason:      "LaunchCompleted",
+		Message:     "all containers may start",
 	}}})
 }
 

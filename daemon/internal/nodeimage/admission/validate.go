@@ -37,11 +37,21 @@ func tooMany(at *field.Path, number, before, most int, what string) field.ErrorL
 	if number <= most || number <= before {
 		return nil
 	}
-	return field.ErrorList{{Type: field.ErrorTypeTooMany, Field: at.String(), BadValue: number, Detail: fmt.Sprintf("at most %d %s", most, what)}}
+	return field.ErrorList{{
+		Type:     field.ErrorTypeTooMany,
+		Field:    at.String(),
+		BadValue: number,
+		Detail:   fmt.Sprintf("at most %d %s", most, what),
+	}}
 }
 
 func tooLong(at *field.Path, size, most int, what string) *field.Error {
-	return &field.Error{Type: field.ErrorTypeTooLong, Field: at.String(), Detail: fmt.Sprintf("%d bytes %s, at most %d", size, what, most), BadValue: size}
+	return &field.Error{
+		Type:     field.ErrorTypeTooLong,
+		Field:    at.String(),
+		Detail:   fmt.Sprintf("%d bytes %s, at most %d", size, what, most),
+		BadValue: size,
+	}
 }
 
 func bytesOf(object *v1beta1.NodeImage) int {
@@ -80,7 +90,8 @@ func validateImage(name string, image, stored v1beta1.ImageSpec, at *field.Path)
 	}
 	seen := make(map[string]bool, len(image.Tags))
 	for i := range image.Tags {
-		tag, tagAt := &image.Tags[i], at.Child("tags").Index(i)
+		tag := &image.Tags[i]
+		tagAt := at.Child("tags").Index(i)
 		if seen[tag.Tag] {
 			errs = append(errs, field.Duplicate(tagAt.Child("tag"), tag.Tag))
 			continue

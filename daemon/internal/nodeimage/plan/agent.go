@@ -69,10 +69,14 @@ func (a *agent) patience(image string, tag *v1beta1.ImageTagSpec, state *v1beta1
 	if state.CompletionTime != nil || tag.PullPolicy == nil || tag.PullPolicy.ActiveDeadlineSeconds == nil {
 		return limit, ""
 	}
-	since, busy, message := later(tag.CreatedAt.Time, a.sign), a.busy, MessageSilent
+	since := later(tag.CreatedAt.Time, a.sign)
+	busy := a.busy
+	message = MessageSilent
 	switch {
 	case state.Phase != v1beta1.ImageWaiting:
-		since, busy, message = tag.CreatedAt.Time, time.Time{}, MessageDeadline
+		since = tag.CreatedAt.Time
+		busy = time.Time{}
+		message = MessageDeadline
 		if state.StartTime != nil {
 			since = seenAt(a.Seen.Began, tally.Key{Image: image, Tag: tag.Tag, Version: tag.Version}, tag, state.StartTime.Time, a.Now)
 		}

@@ -45,7 +45,10 @@ func Compute(s Snapshot) Plan {
 	case s.Image.DeletionTimestamp != nil:
 	case hasGone(s.Node) && !isFake(s.Image):
 		p.Add(action.Step{Name: "delete", Actions: []action.Action{{
-			Verb: action.Delete, Object: s.Image, Reason: "NodeGone", Message: "the node is gone",
+			Verb:    action.Delete,
+			Object:  s.Image,
+			Reason:  "NodeGone",
+			Message: "the node is gone",
 		}}})
 	default:
 		keep(s, &p)
@@ -98,16 +101,25 @@ func create(s Snapshot, p *Plan) {
 		return
 	}
 	p.Add(action.Step{Name: "create", Actions: []action.Action{{
-		Verb: action.Create, Reason: "NodeReady", Message: "the node is ready",
+		Verb:    action.Create,
+		Reason:  "NodeReady",
+		Message: "the node is ready",
 		Object: &v1beta1.NodeImage{ObjectMeta: metav1.ObjectMeta{
-			Name: s.Node.Name, Labels: maps.Clone(s.Node.Labels), OwnerReferences: []metav1.OwnerReference{ownedBy(s.Node)},
+			Name:            s.Node.Name,
+			Labels:          maps.Clone(s.Node.Labels),
+			OwnerReferences: []metav1.OwnerReference{ownedBy(s.Node)},
 		}},
 	}}})
 }
 
 // ownedBy returns the owner reference through which a NodeImage is deleted with its node while no manager runs.
 func ownedBy(node *corev1.Node) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+	return metav1.OwnerReference{
+		APIVersion: "v1",
+		Kind:       "Node",
+		Name:       node.Name,
+		UID:        node.UID,
+	}
 }
 
 // keep updates metadata and spec of an existing NodeImage, and then its status.
@@ -128,7 +140,10 @@ func keep(s Snapshot, p *Plan) {
 		verb = action.PatchSpec
 	}
 	p.Add(action.Step{Name: "keep", Actions: []action.Action{{
-		Verb: verb, Object: s.Image, Reason: "InOrder", Message: "metadata is copied from the node, and finished entries are removed",
+		Verb:    verb,
+		Object:  s.Image,
+		Reason:  "InOrder",
+		Message: "metadata is copied from the node, and finished entries are removed",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: body}},
 	}}})
 	if p.Empty() { // it was refused and waits: pulls have their ends all the same

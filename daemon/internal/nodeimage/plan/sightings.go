@@ -30,7 +30,8 @@ type Seen struct {
 
 // See notes a look at a NodeImage, and returns when this process first saw each of its pulls begin and end.
 func (s *Sightings) See(image *v1beta1.NodeImage, now time.Time) Seen {
-	began, ended := startTimes(image), completions(image)
+	began := startTimes(image)
+	ended := completions(image)
 	seen := Seen{Began: map[tally.Key]time.Time{}, Ended: map[tally.Key]time.Time{}}
 	s.rounds.Change(memory.KeyOf(image), func(before map[tally.Key]sighting) (map[tally.Key]sighting, bool) {
 		next := map[tally.Key]sighting{}

@@ -52,8 +52,14 @@ func superviseImage(p *Plan, a agent, after *v1beta1.NodeImage, name string) {
 			states = append(states, v1beta1.ImageTagStatus{Tag: tag.Tag, Version: tag.Version})
 			state = &states[len(states)-1]
 		}
-		state.Phase, state.Message, state.CompletionTime = v1beta1.ImageFailed, message, new(metav1.NewTime(a.Now))
-		p.Failures = append(p.Failures, Failure{Image: imageref.Ref{Name: name, Tag: tag.Tag}, Message: message, Owners: tag.OwnerReferences})
+		state.Phase = v1beta1.ImageFailed
+		state.Message = message
+		state.CompletionTime = new(metav1.NewTime(a.Now))
+		p.Failures = append(p.Failures, Failure{
+			Image:   imageref.Ref{Name: name, Tag: tag.Tag},
+			Message: message,
+			Owners:  tag.OwnerReferences,
+		})
 	}
 	if len(states) > 0 {
 		setStates(&after.Status, name, states)
@@ -86,7 +92,8 @@ func dropLeftovers(object *v1beta1.NodeImage) {
 // Notice returns the event about the failure, on the NodeImage and on the owners of the tag.
 func (f Failure) Notice(node string) action.Notice {
 	return action.Notice{
-		Type: corev1.EventTypeWarning, Reason: EventFailed,
-		Note: fmt.Sprintf("Failed to pull image %s on node %s for %s", f.Image, node, f.Message),
+		Type:   corev1.EventTypeWarning,
+		Reason: EventFailed,
+		Note:   fmt.Sprintf("Failed to pull image %s on node %s for %s", f.Image, node, f.Message),
 	}
 }

@@ -24,7 +24,10 @@ func Count(object *v1beta1.NodeImage) {
 	wanted := Wanted(&object.Spec)
 	status := &object.Status
 	status.Desired = int32(len(wanted)) //nolint:gosec // some hundred
-	status.Waiting, status.Pulling, status.Succeeded, status.Failed = 0, 0, 0, 0
+	status.Waiting = 0
+	status.Pulling = 0
+	status.Succeeded = 0
+	status.Failed = 0
 	for image := range status.ImageStatuses {
 		for _, tag := range status.ImageStatuses[image].Tags {
 			if !wanted[Key{image, tag.Tag, tag.Version}] {

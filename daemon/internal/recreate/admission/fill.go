@@ -104,7 +104,12 @@ func fillContainer(c *v1beta1.ContainerToRecreate, pod *corev1.Pod, path *field.
 		return nil
 	}
 	hook := container.Lifecycle.PreStop.DeepCopy()
-	c.PreStop = &v1beta1.PreStopHandler{Exec: hook.Exec, HTTPGet: hook.HTTPGet, TCPSocket: hook.TCPSocket, Sleep: hook.Sleep}
+	c.PreStop = &v1beta1.PreStopHandler{
+		Exec:      hook.Exec,
+		HTTPGet:   hook.HTTPGet,
+		TCPSocket: hook.TCPSocket,
+		Sleep:     hook.Sleep,
+	}
 	if hook.HTTPGet != nil {
 		for i := range container.Ports {
 			c.Ports = append(c.Ports, *container.Ports[i].DeepCopy())

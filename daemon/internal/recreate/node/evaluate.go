@@ -65,7 +65,9 @@ func (j evaluated) missing() evaluated {
 	if j.state.IsKilled {
 		return j.recreating(lookAgain)
 	}
-	j.state.Phase, j.state.ContainerID, j.state.Message = v1beta1.RecreatePending, "", MessageNotFound
+	j.state.Phase = v1beta1.RecreatePending
+	j.state.ContainerID = ""
+	j.state.Message = MessageNotFound
 	j.standing, j.wake = moving, lookAgain
 	return j
 }
@@ -75,13 +77,17 @@ func (j evaluated) recreating(wake time.Duration) evaluated {
 	if !j.state.IsKilled {
 		j.state.ContainerID = ""
 	}
-	j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreateRecreating, true, ""
+	j.state.Phase = v1beta1.RecreateRecreating
+	j.state.IsKilled = true
+	j.state.Message = ""
 	j.standing, j.wake = moving, wake
 	return j
 }
 
 func (j evaluated) fail(message string) evaluated {
-	j.state.Phase, j.state.ContainerID, j.state.Message = v1beta1.RecreateFailed, "", message
+	j.state.Phase = v1beta1.RecreateFailed
+	j.state.ContainerID = ""
+	j.state.Message = message
 	j.standing, j.wake = failed, 0
 	return j
 }
@@ -121,14 +127,17 @@ func (p *pass) fresh(j evaluated) evaluated {
 		j.wake = min(least-ran+time.Millisecond, lookAgainAtMost)
 		return j
 	}
-	j.state.Phase, j.state.ContainerID = v1beta1.RecreateSucceeded, ""
+	j.state.Phase = v1beta1.RecreateSucceeded
+	j.state.ContainerID = ""
 	j.standing, j.wake = succeeded, 0
 	return j
 }
 
 // untouched: the run that is meant. One that does not run yet is about to.
 func (p *pass) untouched(j evaluated) evaluated {
-	j.state.Phase, j.state.IsKilled, j.state.Message = v1beta1.RecreatePending, false, ""
+	j.state.Phase = v1beta1.RecreatePending
+	j.state.IsKilled = false
+	j.state.Message = ""
 	stop, begun := p.Stops[j.run.ID]
 	mine := stop.Request == p.request.UID
 	switch {
@@ -209,7 +218,10 @@ func inHook(state v1beta1.ContainerRecreateState) bool {
 
 // mark records that the run gets its stop.
 func mark(state *v1beta1.ContainerRecreateState, run string) {
-	state.Phase, state.IsKilled, state.ContainerID, state.Message = v1beta1.RecreateRecreating, true, run, ""
+	state.Phase = v1beta1.RecreateRecreating
+	state.IsKilled = true
+	state.ContainerID = run
+	state.Message = ""
 }
 
 // recorded returns the run that the state marks. Marks of other agents have no record and mean the run of the time of

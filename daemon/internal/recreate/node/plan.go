@@ -143,7 +143,9 @@ func (p *pass) record(states []v1beta1.ContainerRecreateState) {
 // report writes the states with a heartbeat.
 func (p *pass) report(states []v1beta1.ContainerRecreateState) {
 	p.plan.write(p.request, map[string]any{
-		"phase": v1beta1.RecreateRecreating, "containerRecreateStates": states, "lastHeartbeatTime": metav1.NewTime(p.Now),
+		"phase":                   v1beta1.RecreateRecreating,
+		"containerRecreateStates": states,
+		"lastHeartbeatTime":       metav1.NewTime(p.Now),
 	})
 	p.plan.RequeueWithin(heartbeat)
 }
@@ -202,8 +204,13 @@ func killOf(r *v1beta1.ContainerRecreateRequest, c *v1beta1.ContainerToRecreate,
 		grace = action.Seconds(*s.TerminationGracePeriodSeconds)
 	}
 	return &Kill{
-		Request: r, Container: c.Name, ContainerID: id, PreStop: c.PreStop, Ports: c.Ports, Grace: grace,
-		Message: fmt.Sprintf("Stopping container %s by ContainerRecreateRequest %s", c.Name, r.Name),
+		Request:     r,
+		Container:   c.Name,
+		ContainerID: id,
+		PreStop:     c.PreStop,
+		Ports:       c.Ports,
+		Grace:       grace,
+		Message:     fmt.Sprintf("Stopping container %s by ContainerRecreateRequest %s", c.Name, r.Name),
 	}
 }
 
@@ -256,8 +263,10 @@ func (p *pass) over(all []evaluated) bool {
 func (p *pass) complete(states []v1beta1.ContainerRecreateState) {
 	now := metav1.NewTime(p.Now)
 	p.plan.write(p.request, map[string]any{
-		"phase": v1beta1.RecreateCompleted, "completionTime": now, "containerRecreateStates": states,
-		"conditions": result.Ended(p.request, states, now),
+		"phase":                   v1beta1.RecreateCompleted,
+		"completionTime":          now,
+		"containerRecreateStates": states,
+		"conditions":              result.Ended(p.request, states, now),
 	})
 }
 

@@ -106,10 +106,21 @@ type Write struct {
 // write adds a write to the plan. Its result matters to its request alone: a policy may refuse the write of another.
 func (p *Plan) write(r *v1beta1.ContainerRecreateRequest, status map[string]any) {
 	p.Writes = append(p.Writes, Write{r, status})
-	p.Add(action.Step{Name: "status", Optional: true, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: r, Reason: "Status", Message: "state of the containers",
-		Patches: []action.Patch{{Subresource: "status", Type: types.MergePatchType, Body: map[string]any{"status": status}}},
-	}}})
+	p.Add(action.Step{
+		Name:     "status",
+		Optional: true,
+		Actions: []action.Action{{
+			Verb:    action.PatchStatus,
+			Object:  r,
+			Reason:  "Status",
+			Message: "state of the containers",
+			Patches: []action.Patch{{
+				Subresource: "status",
+				Type:        types.MergePatchType,
+				Body:        map[string]any{"status": status},
+			}},
+		}},
+	})
 }
 
 // Written reports whether all writes for a kill's request are done, given the result of the steps.

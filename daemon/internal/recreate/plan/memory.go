@@ -48,7 +48,11 @@ func (m *Memory) See(r *v1beta1.ContainerRecreateRequest, now time.Time) (first,
 	key, sign := memory.KeyOf(r), signOfLife(r)
 	s, ok := m.requests.Get(key)
 	if !ok {
-		s = &sighting{first: now, sign: sign, pod: types.UID(r.Labels[v1beta1.PodUIDLabel])}
+		s = &sighting{
+			first: now,
+			sign:  sign,
+			pod:   types.UID(r.Labels[v1beta1.PodUIDLabel]),
+		}
 		m.requests.Set(key, s)
 		if m.pods[s.pod] == nil {
 			m.pods[s.pod] = &podSighting{}

@@ -64,8 +64,11 @@ func (p Plan) Status(done action.Failures) v1beta1.ContainerRecreateRequestStatu
 	next := *p.status.DeepCopy()
 	if text := cmp.Or(done.Budget, done.Blocked, done.UpdateError); p.holding && text != "" {
 		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-			Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(p.Now),
-			Reason: HoldRefused, Message: "the pod could not be set to not ready: " + text,
+			Type:               v1beta1.PreRecreateGrace,
+			Status:             metav1.ConditionFalse,
+			LastTransitionTime: metav1.NewTime(p.Now),
+			Reason:             HoldRefused,
+			Message:            "the pod could not be set to not ready: " + text,
 		})
 	}
 	return next
@@ -171,7 +174,9 @@ func (p *pass) complete(message string) {
 	p.plan.status.Message = message
 	p.plan.status.Conditions = result.Early(p.Request, reasonOf(message), message, *p.plan.status.CompletionTime)
 	notice := action.Notice{
-		Type: corev1.EventTypeWarning, Reason: EventUncompleted, Note: "The request has ended before its containers were recreated: " + message,
+		Type:       corev1.EventTypeWarning,
+		Reason:     EventUncompleted,
+		Note:       "The request has ended before its containers were recreated: " + message,
 		WithStatus: true,
 	}
 	if pod := p.pod(); pod != nil {
@@ -224,13 +229,19 @@ func (p *pass) expire(ttl time.Duration) {
 		return
 	}
 	p.plan.Add(action.Step{Name: stepTTL, Actions: []action.Action{{
-		Verb: action.Delete, Object: p.Request, Reason: "TTLExpired", Message: "ttlSecondsAfterFinished has passed",
+		Verb:    action.Delete,
+		Object:  p.Request,
+		Reason:  "TTLExpired",
+		Message: "ttlSecondsAfterFinished has passed",
 	}}})
 }
 
 func (p *pass) patchRequest(step, reason, message string, metadata map[string]any) {
 	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
-		Verb: action.PatchMetadata, Object: p.Request, Reason: reason, Message: message,
+		Verb:    action.PatchMetadata,
+		Object:  p.Request,
+		Reason:  reason,
+		Message: message,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": metadata}}},
 	}}})
 }

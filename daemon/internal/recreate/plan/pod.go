@@ -29,8 +29,11 @@ func (p *pass) hold() {
 		return
 	}
 	grace := metav1.Condition{
-		Type: v1beta1.PreRecreateGrace, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.Now),
-		Reason: v1beta1.PreRecreateGrace, Message: v1beta1.PreRecreateGraceMessage,
+		Type:               v1beta1.PreRecreateGrace,
+		Status:             metav1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(p.Now),
+		Reason:             v1beta1.PreRecreateGrace,
+		Message:            v1beta1.PreRecreateGraceMessage,
 	}
 	if podstate.HasReadinessGate(p.Pod, contract.KruisePodReady) {
 		began := meta.IsStatusConditionTrue(p.Request.Status.Conditions, v1beta1.PreRecreateGrace)
@@ -46,7 +49,8 @@ func (p *pass) hold() {
 			if meta.FindStatusCondition(p.plan.status.Conditions, v1beta1.PreRecreateGrace) == nil {
 				return
 			}
-			grace.Status, grace.Message = metav1.ConditionFalse, "the kubelet reports the pod ready"
+			grace.Status = metav1.ConditionFalse
+			grace.Message = "the kubelet reports the pod ready"
 		}
 	}
 	meta.SetStatusCondition(&p.plan.status.Conditions, grace)
@@ -92,7 +96,13 @@ func (p *pass) patchPod(c *action.PodChange, step, reason, message string, event
 		return false
 	}
 	p.plan.Add(action.Step{Name: step, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Patches: c.Patches(), Reason: reason, Message: message, Event: event,
+		Verb:        action.PatchStatus,
+		Object:      p.Pod,
+		Independent: true,
+		Patches:     c.Patches(),
+		Reason:      reason,
+		Message:     message,
+		Event:       event,
 	}}})
 	return true
 }
@@ -109,7 +119,10 @@ func (p *pass) observe() {
 		}
 		if status.ContainerID != c.StatusContext.ContainerID || status.RestartCount > c.StatusContext.RestartCount {
 			snapshot = append(snapshot, v1beta1.ContainerStatusSnapshot{
-				Name: c.Name, Ready: status.Ready, RestartCount: status.RestartCount, ContainerID: status.ContainerID,
+				Name:         c.Name,
+				Ready:        status.Ready,
+				RestartCount: status.RestartCount,
+				ContainerID:  status.ContainerID,
 			})
 		}
 	}

@@ -65,7 +65,11 @@ func describe(s v1beta1.ContainerRecreateState) string {
 func with(r *v1beta1.ContainerRecreateRequest, kind, reason, message string, at metav1.Time) []metav1.Condition {
 	all := slices.Clone(r.Status.Conditions)
 	meta.SetStatusCondition(&all, metav1.Condition{
-		Type: kind, Status: metav1.ConditionTrue, LastTransitionTime: at, Reason: reason, Message: message,
+		Type:               kind,
+		Status:             metav1.ConditionTrue,
+		LastTransitionTime: at,
+		Reason:             reason,
+		Message:            message,
 	})
 	return all
 }

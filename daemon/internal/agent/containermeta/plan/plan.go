@@ -54,7 +54,8 @@ func NeedEnv(s Snapshot) []string {
 	known := recorded(s.Pod)
 	var ids []string
 	for _, status := range statuses(s.Pod) {
-		c, spec := containerOf(s.Containers, status), specOf(s.Pod, status.Name)
+		c := containerOf(s.Containers, status)
+		spec := specOf(s.Pod, status.Name)
 		if c == nil || spec == nil || !c.Running || !agentreport.ReadsMetadata(spec) {
 			continue
 		}
@@ -70,7 +71,14 @@ func NeedEnv(s Snapshot) []string {
 
 // Compute makes the plan of a snapshot.
 func Compute(s Snapshot) Plan {
-	p := pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}, Outdated: map[string]Outdated{}, Unread: map[string]Unread{}}}
+	p := pass{
+		Snapshot: s,
+		plan: Plan{
+			Plan:     action.Plan{Refusals: s.Refusals, Now: s.Now},
+			Outdated: map[string]Outdated{},
+			Unread:   map[string]Unread{},
+		},
+	}
 	p.report()
 	if s.EnvFromMetadata && updating(s.Pod) {
 		for i := range p.meta.Containers {
@@ -93,12 +101,16 @@ type pass struct {
 func (p *pass) report() {
 	known := recorded(p.Pod)
 	for _, status := range statuses(p.Pod) {
-		c, spec := containerOf(p.Containers, status), specOf(p.Pod, status.Name)
+		c := containerOf(p.Containers, status)
+		spec := specOf(p.Pod, status.Name)
 		if c == nil || spec == nil {
 			continue
 		}
 		entry := agentreport.RuntimeContainer{
-			Name: c.Name, ContainerID: c.ID, RestartCount: c.RestartCount, Hashes: agentreport.ContainerHashes{PlainHash: c.Hash},
+			Name:         c.Name,
+			ContainerID:  c.ID,
+			RestartCount: c.RestartCount,
+			Hashes:       agentreport.ContainerHashes{PlainHash: c.Hash},
 		}
 		if before := known[c.ID]; before != nil {
 			entry = *before
@@ -129,7 +141,8 @@ func (p *pass) cannotStart() bool {
 		return false
 	}
 	return slices.ContainsFunc(statuses(p.Pod), func(s *corev1.ContainerStatus) bool {
-		spec, waits := specOf(p.Pod, s.Name), s.State.Waiting
+		spec := specOf(p.Pod, s.Name)
+		waits := s.State.Waiting
 		if spec == nil || waits == nil || waits.Reason == "" || waits.Reason == "ContainerCreating" || waits.Reason == "PodInitializing" {
 			return false
 		}
@@ -141,10 +154,18 @@ func (p *pass) cannotStart() bool {
 // of the pod: the values with which its containers were started do not change.
 func (p *pass) addPatch() {
 	p.plan.Add(action.Step{Name: "report", Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Reason: "ContainerMetadata", Message: "metadata of the started containers",
-		Patches: []action.Patch{{Subresource: "status", AnyVersion: true, Body: map[string]any{
-			"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: p.plan.Annotation}},
-		}}},
+		Verb:        action.PatchStatus,
+		Object:      p.Pod,
+		Independent: true,
+		Reason:      "ContainerMetadata",
+		Message:     "metadata of the started containers",
+		Patches: []action.Patch{{
+			Subresource: "status",
+			AnyVersion:  true,
+			Body: map[string]any{
+				"metadata": map[string]any{"annotations": map[string]string{contract.RuntimeContainersMetaAnnotation: p.plan.Annotation}},
+			},
+		}},
 	}}})
 }
 
@@ -170,8 +191,10 @@ func (p *pass) unread(c *Container) {
 		u = Unread{Tries: u.Tries + 1, Next: p.Now.Add(pause)}
 		if u.Tries == toldTries {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: EventEnvironmentUnknown, Action: "ReadEnvironment",
-				Note: "Failed to read the environment of container " + c.Name + " from the container runtime and with command env: an in-place update that changes metadata in this environment does not complete",
+				Type:   corev1.EventTypeWarning,
+				Reason: EventEnvironmentUnknown,
+				Action: "ReadEnvironment",
+				Note:   "Failed to read the environment of container " + c.Name + " from the container runtime and with command env: an in-place update that changes metadata in this environment does not complete",
 			})
 		}
 	}
@@ -188,7 +211,8 @@ func Wants(pod *corev1.Pod, id string) bool {
 }
 
 func wants(pod *corev1.Pod, entry *agentreport.RuntimeContainer) bool {
-	spec, read := specOf(pod, entry.Name), entry.Hashes.ExtractedEnvFromMetadataHash
+	spec := specOf(pod, entry.Name)
+	read := entry.Hashes.ExtractedEnvFromMetadataHash
 	return spec != nil && (record.RestartsUnderWay(pod)[entry.Name] == entry.ContainerID || read != 0 && read != agentreport.ExpectedEnvHash(spec, pod))
 }
 

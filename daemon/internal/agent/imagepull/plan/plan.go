@@ -59,7 +59,8 @@ func newPass(s Snapshot) *pass {
 // readTags joins spec and status.
 func (p *pass) readTags() {
 	for _, name := range slices.Sorted(maps.Keys(p.Image.Spec.Images)) {
-		image, states := p.Image.Spec.Images[name], byTag(p.Image.Status.ImageStatuses[name].Tags)
+		image := p.Image.Spec.Images[name]
+		states := byTag(p.Image.Status.ImageStatuses[name].Tags)
 		first := len(p.tags)
 		for i := range image.Tags {
 			t := tag{spec: &image.Tags[i]}
@@ -90,9 +91,13 @@ func byTag(states []v1beta1.ImageTagStatus) map[string]*v1beta1.ImageTagStatus {
 // newRequest reads spec.images[].tags[].pullPolicy. Objects written without the webhook lack defaults.
 func newRequest(id ID, spec *v1beta1.ImageTagSpec, image *v1beta1.ImageSpec) PullRequest {
 	r := PullRequest{
-		ID: id, Timeout: v1beta1.DefaultTimeoutSeconds * time.Second, Attempts: v1beta1.DefaultBackoffLimit + 1,
-		Always:  spec.ImagePullPolicy == v1beta1.PullAlways,
-		Secrets: image.PullSecrets, Sandbox: image.SandboxConfig, Owners: spec.OwnerReferences,
+		ID:       id,
+		Timeout:  v1beta1.DefaultTimeoutSeconds * time.Second,
+		Attempts: v1beta1.DefaultBackoffLimit + 1,
+		Always:   spec.ImagePullPolicy == v1beta1.PullAlways,
+		Secrets:  image.PullSecrets,
+		Sandbox:  image.SandboxConfig,
+		Owners:   spec.OwnerReferences,
 	}
 	policy := spec.PullPolicy
 	if policy == nil {
@@ -138,7 +143,9 @@ func (p *pass) fillSlots() {
 	if p.obstacle() != "" {
 		return
 	}
-	namespaces, held, taken := p.namespaces(), map[string]int{}, 0
+	namespaces := p.namespaces()
+	held := map[string]int{}
+	taken := 0
 	for i := range p.Pulls {
 		if state := p.Pulls[i].State; state == Running || state == Stopping {
 			taken++

@@ -29,20 +29,28 @@ func (p *pass) tagStatus(t *tag) v1beta1.ImageTagStatus {
 	if t.finished != nil {
 		return *t.finished.DeepCopy()
 	}
-	state := v1beta1.ImageTagStatus{Tag: t.Tag, Version: t.Version, Phase: v1beta1.ImageWaiting, Message: p.obstacle()}
+	state := v1beta1.ImageTagStatus{
+		Tag:     t.Tag,
+		Version: t.Version,
+		Phase:   v1beta1.ImageWaiting,
+		Message: p.obstacle(),
+	}
 	pull := p.pulls[t.ID]
 	switch {
 	case pull != nil && pull.State == Ended:
 		p.completed(t, pull, &state)
 	case p.started[t.ID] || pull != nil && pull.State == Running:
-		state.Phase, state.StartTime, state.Message = v1beta1.ImagePulling, p.startTime(t), ""
+		state.Phase = v1beta1.ImagePulling
+		state.StartTime = p.startTime(t)
+		state.Message = ""
 	}
 	return state
 }
 
 // completed fills the state of a pull that has ended and adds it to the ended pulls.
 func (p *pass) completed(t *tag, pull *Pull, state *v1beta1.ImageTagStatus) {
-	state.StartTime, state.CompletionTime = p.startTime(t), pull.Result.At.DeepCopy()
+	state.StartTime = p.startTime(t)
+	state.CompletionTime = pull.Result.At.DeepCopy()
 	state.Message, state.ImageID = pull.Result.Failure, pull.Result.ImageID
 	if state.Message == "" {
 		state.Phase, state.Progress = v1beta1.ImageSucceeded, complete
@@ -50,7 +58,10 @@ func (p *pass) completed(t *tag, pull *Pull, state *v1beta1.ImageTagStatus) {
 		state.Phase = v1beta1.ImageFailed
 	}
 	p.plan.Ended = append(p.plan.Ended, EndedPull{
-		ID: t.ID, Result: pull.Result, Took: pull.Result.At.Sub(state.StartTime.Time), Owners: t.spec.OwnerReferences,
+		ID:     t.ID,
+		Result: pull.Result,
+		Took:   pull.Result.At.Sub(state.StartTime.Time),
+		Owners: t.spec.OwnerReferences,
 	})
 }
 
