@@ -60,14 +60,15 @@ type settings struct {
 func Operator() manager.Operator {
 	s := &settings{controllers: allControllers(), ttl: defaultTTL}
 	return manager.Operator{
-		Feature:      "jobs",
-		FeatureGates: featuregates.All(),
-		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme, nodeimage.AddToScheme},
-		CRDs:         []string{cronCRD, broadcastCRD, pullCRD, listCRD}, SeparateKinds: true,
-		Flags:    s.add,
-		Cache:    func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
-		Webhooks: webhooks,
-		Setup:    s.setup,
+		Feature:       "jobs",
+		FeatureGates:  featuregates.All(),
+		Schemes:       []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme, nodeimage.AddToScheme},
+		CRDs:          []string{cronCRD, broadcastCRD, pullCRD, listCRD},
+		SeparateKinds: true,
+		Flags:         s.add,
+		Cache:         func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
+		Webhooks:      webhooks,
+		Setup:         s.setup,
 	}
 }
 
@@ -150,8 +151,9 @@ func (s *settings) setUpBroadcasts(ctx context.Context, env *manager.Environment
 
 func (s *settings) setUpPulls(ctx context.Context, env *manager.Environment) error {
 	return imagepulljob.SetUp(ctx, env.Manager, imagepulljob.Options{
-		Settings: env.Settings(imagepulljob.ControllerName, s.pullWorkers),
-		TTL:      time.Duration(s.ttl) * time.Second, ConfigNamespace: configNamespace(),
+		Settings:        env.Settings(imagepulljob.ControllerName, s.pullWorkers),
+		TTL:             time.Duration(s.ttl) * time.Second,
+		ConfigNamespace: configNamespace(),
 	})
 }
 

@@ -42,12 +42,20 @@ func kinds() []*kind {
 }
 
 func kindOf[T any, P fastclient.Object[T]](name v1beta1.TemplateKind, version schema.GroupVersion, resource string, told func(*T) plan.Child) *kind {
-	k := &kind{name: name, object: P(new(T)), optional: optional.Kind{
-		GroupKind: version.WithKind(string(name)).GroupKind(), Resource: resource, Versions: []string{version.Version},
-	}}
+	k := &kind{
+		name:   name,
+		object: P(new(T)),
+		optional: optional.Kind{
+			GroupKind: version.WithKind(string(name)).GroupKind(),
+			Resource:  resource,
+			Versions:  []string{version.Version},
+		},
+	}
 	child := func(o *T) plan.Child {
 		c := told(o)
-		c.Object, c.Kind, c.APIVersion = P(o), string(name), version.String()
+		c.Object = P(o)
+		c.Kind = string(name)
+		c.APIVersion = version.String()
 		return c
 	}
 	k.child = func(o client.Object) plan.Child {
@@ -85,14 +93,22 @@ func fromJob(job *batchv1.Job) plan.Child {
 	state, ended := endOf(job.Status.Conditions, job.Status.CompletionTime, func(c *batchv1.JobCondition) (string, corev1.ConditionStatus, metav1.Time) {
 		return string(c.Type), c.Status, c.LastTransitionTime
 	})
-	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: ended}
+	return plan.Child{
+		State:   state,
+		Started: plan.TimeOf(job.Status.StartTime),
+		Ended:   ended,
+	}
 }
 
 func fromBroadcastJob(job *v1beta1.BroadcastJob) plan.Child {
 	state, ended := endOf(job.Status.Conditions, job.Status.CompletionTime, func(c *v1beta1.JobCondition) (string, corev1.ConditionStatus, metav1.Time) {
 		return string(c.Type), c.Status, c.LastTransitionTime
 	})
-	return plan.Child{State: state, Started: plan.TimeOf(job.Status.StartTime), Ended: ended}
+	return plan.Child{
+		State:   state,
+		Started: plan.TimeOf(job.Status.StartTime),
+		Ended:   ended,
+	}
 }
 
 // endOf reads the conditions of a job, which both kinds name alike. A Job that has failed has no completion time: it has
@@ -117,7 +133,11 @@ func endOf[C any](
 }
 
 func fromImageListPullJob(job *v1beta1.ImageListPullJob) plan.Child {
-	c := plan.Child{State: plan.Active, Started: plan.TimeOf(job.Status.StartTime), Ended: plan.TimeOf(job.Status.CompletionTime)}
+	c := plan.Child{
+		State:   plan.Active,
+		Started: plan.TimeOf(job.Status.StartTime),
+		Ended:   plan.TimeOf(job.Status.CompletionTime),
+	}
 	switch {
 	case job.Status.CompletionTime == nil:
 	case job.Status.Succeeded == job.Status.Desired:
@@ -139,7 +159,10 @@ func Jobs() cache.ByObject {
 		owner := metav1.GetControllerOfNoCopy(job)
 		if owner == nil || owner.Kind != v1beta1.AdvancedCronJobKind {
 			return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-				Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion,
+				Namespace:       job.Namespace,
+				Name:            job.Name,
+				UID:             job.UID,
+				ResourceVersion: job.ResourceVersion,
 			}}, nil
 		}
 		job.Spec = batchv1.JobSpec{}

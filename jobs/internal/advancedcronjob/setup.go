@@ -51,7 +51,12 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 }
 
 func setUp(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, discovery optional.Discovery) error {
-	g := &optional.Gate{Kind: k.optional, Discovery: discovery, Client: mgr.GetClient(), Namespace: o.Namespace}
+	g := &optional.Gate{
+		Kind:      k.optional,
+		Discovery: discovery,
+		Client:    mgr.GetClient(),
+		Namespace: o.Namespace,
+	}
 	return optional.Begin(ctx, mgr, optional.Beginning{
 		Ready:   g.Open,
 		Without: func(ctx context.Context, over func() bool) error { return wait(ctx, mgr, o, k, g, over) },
@@ -88,15 +93,25 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, k *kind, g *optional
 }
 
 func newPasses(b *pass.Controller, k *kind) *passes {
-	return &passes{kind: k, Reader: b.Reader, Clock: b.Clock, Refusals: func(of client.Object, now time.Time) action.Refusals {
-		return b.KnownRefusals(of, nil, 0, now)
-	}}
+	return &passes{
+		kind:   k,
+		Reader: b.Reader,
+		Clock:  b.Clock,
+		Refusals: func(of client.Object, now time.Time) action.Refusals {
+			return b.KnownRefusals(of, nil, 0, now)
+		},
+	}
 }
 
 // newBase returns the parts of a controller that writes AdvancedCronJobs, and those kinds.
 func newBase(ctx context.Context, mgr ctrl.Manager, o Options, name string, written map[client.Object]cache.ByObject) (*pass.Controller, error) {
 	written[&v1beta1.AdvancedCronJob{}] = fastclient.Within(o.Namespace, cache.ByObject{})
-	b, err := pass.New(ctx, mgr, pass.Options{Settings: o.Settings, Controller: name, EventSource: "advancedcronjob-controller", Kinds: written})
+	b, err := pass.New(ctx, mgr, pass.Options{
+		Settings:    o.Settings,
+		Controller:  name,
+		EventSource: "advancedcronjob-controller",
+		Kinds:       written,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,9 @@ func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass,
 	todo := plan.Compute(snap)
 	var made []plan.Child
 	return pass.Pass{
-		Object: snap.Cron, Plan: todo.Plan, Err: todo.Err,
+		Object: snap.Cron,
+		Plan:   todo.Plan,
+		Err:    todo.Err,
 		Do: func(_ context.Context, execute func() progress.Result) progress.Result {
 			done := execute()
 			made = p.made(&done)

@@ -33,16 +33,29 @@ func trimPod(object any) (any, error) {
 	s, st := &pod.Spec, &pod.Status
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
-			CreationTimestamp: pod.CreationTimestamp, OwnerReferences: pod.OwnerReferences,
-			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
+			Namespace:                  pod.Namespace,
+			Name:                       pod.Name,
+			UID:                        pod.UID,
+			ResourceVersion:            pod.ResourceVersion,
+			Labels:                     pod.Labels,
+			CreationTimestamp:          pod.CreationTimestamp,
+			OwnerReferences:            pod.OwnerReferences,
+			DeletionTimestamp:          pod.DeletionTimestamp,
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
 		Spec: corev1.PodSpec{
-			NodeName: s.NodeName, Affinity: pin(s), RestartPolicy: s.RestartPolicy, ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
+			NodeName:              s.NodeName,
+			Affinity:              pin(s),
+			RestartPolicy:         s.RestartPolicy,
+			ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
 		},
 		Status: corev1.PodStatus{
-			Phase: st.Phase, Reason: st.Reason, Message: plan.Shorten(st.Message), Conditions: trimConditions(st),
-			InitContainerStatuses: trimStatuses(st.InitContainerStatuses), ContainerStatuses: trimStatuses(st.ContainerStatuses),
+			Phase:                 st.Phase,
+			Reason:                st.Reason,
+			Message:               plan.Shorten(st.Message),
+			Conditions:            trimConditions(st),
+			InitContainerStatuses: trimStatuses(st.InitContainerStatuses),
+			ContainerStatuses:     trimStatuses(st.ContainerStatuses),
 		},
 	}, nil
 }
@@ -62,7 +75,8 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	for i := range statuses {
 		s := &statuses[i]
 		trimmed = append(trimmed, corev1.ContainerStatus{
-			Name: s.Name, RestartCount: s.RestartCount,
+			Name:                 s.Name,
+			RestartCount:         s.RestartCount,
 			State:                corev1.ContainerState{Terminated: trimEnd(s.State.Terminated)},
 			LastTerminationState: corev1.ContainerState{Terminated: trimEnd(s.LastTerminationState.Terminated)},
 		})
@@ -74,7 +88,12 @@ func trimEnd(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTermina
 	if end == nil {
 		return nil
 	}
-	return &corev1.ContainerStateTerminated{ExitCode: end.ExitCode, Reason: end.Reason, Message: plan.Shorten(end.Message), FinishedAt: end.FinishedAt}
+	return &corev1.ContainerStateTerminated{
+		ExitCode:   end.ExitCode,
+		Reason:     end.Reason,
+		Message:    plan.Shorten(end.Message),
+		FinishedAt: end.FinishedAt,
+	}
 }
 
 // trimConditions keeps the fields that rules of podFailurePolicy read, of pods that have failed.
@@ -85,7 +104,11 @@ func trimConditions(st *corev1.PodStatus) []corev1.PodCondition {
 	var trimmed []corev1.PodCondition
 	for i := range st.Conditions {
 		c := &st.Conditions[i]
-		trimmed = append(trimmed, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		trimmed = append(trimmed, corev1.PodCondition{
+			Type:               c.Type,
+			Status:             c.Status,
+			LastTransitionTime: c.LastTransitionTime,
+		})
 	}
 	return trimmed
 }

@@ -33,7 +33,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName, EventSource: "broadcastjob-controller",
+		Settings:    o.Settings,
+		Controller:  ControllerName,
+		EventSource: "broadcastjob-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.BroadcastJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),
 			&corev1.Pod{}:           fastclient.Within(o.Namespace, Pods()),
@@ -43,8 +45,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	r := &reconciler{Controller: b, passes: newPasses(sources{
-		Reader: b.Reader, Clock: b.Clock, Bind: o.Bind,
-		Seed: rand.Uint64, //nolint:gosec // a name needs no secrecy
+		Reader: b.Reader,
+		Clock:  b.Clock,
+		Bind:   o.Bind,
+		Seed:   rand.Uint64, //nolint:gosec // a name needs no secrecy
 		Refusals: func(job *v1beta1.BroadcastJob, pods []*corev1.Pod, now time.Time) action.Refusals {
 			return b.KnownRefusals(job, pods, 0, now)
 		},

@@ -47,15 +47,20 @@ func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass,
 		return pass.Pass{}, err
 	}
 	todo := plan.Compute(snap)
-	return pass.Pass{Object: snap.Job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
-		status := todo.Status(done)
-		if status == nil {
-			return nil
-		}
-		after := snap.Job.DeepCopy()
-		after.Status = *status
-		return after
-	}}, nil
+	return pass.Pass{
+		Object: snap.Job,
+		Plan:   todo.Plan,
+		Err:    todo.Err,
+		Status: func(done action.Failures) client.Object {
+			status := todo.Status(done)
+			if status == nil {
+				return nil
+			}
+			after := snap.Job.DeepCopy()
+			after.Status = *status
+			return after
+		},
+	}, nil
 }
 
 // snapshot reads all that the plan for a job is made from. The error satisfies IsNotFound only if the job is gone.
@@ -65,7 +70,13 @@ func (p *passes) snapshot(ctx context.Context, key types.NamespacedName) (plan.S
 		return plan.Snapshot{}, fmt.Errorf("read broadcast job %s: %w", key, err)
 	}
 	now := p.Clock.Now()
-	s := plan.Snapshot{Job: job, Owner: *metav1.NewControllerRef(job, kind()), Now: now, Bind: p.Bind, Seed: p.Seed()}
+	s := plan.Snapshot{
+		Job:   job,
+		Owner: *metav1.NewControllerRef(job, kind()),
+		Now:   now,
+		Bind:  p.Bind,
+		Seed:  p.Seed(),
+	}
 	if s.Pods, err = fastclient.Controlled[corev1.Pod](ctx, p.Reader, job); err != nil {
 		return s, fmt.Errorf("read the pods of a broadcast job: %w", err)
 	}

@@ -17,7 +17,8 @@ import (
 // Validate returns the errors in a policy.
 func Validate(c *v1beta1.CompletionPolicy, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	deadline, ttl := at.Child("activeDeadlineSeconds"), at.Child("ttlSecondsAfterFinished")
+	deadline := at.Child("activeDeadlineSeconds")
+	ttl := at.Child("ttlSecondsAfterFinished")
 	const onlyAlways, negative = "can only be set when the type is Always", "must be greater than or equal to 0"
 	switch c.Type {
 	case "", v1beta1.CompletionAlways:
@@ -60,7 +61,10 @@ func Expire(p *action.Plan, job action.Object, completion *metav1.Time, ttl *int
 		return
 	}
 	p.Add(action.Step{Name: "expire", Actions: []action.Action{{
-		Verb: action.Delete, Object: job, Reason: "Expired", Message: "ttlSecondsAfterFinished have passed",
+		Verb:    action.Delete,
+		Object:  job,
+		Reason:  "Expired",
+		Message: "ttlSecondsAfterFinished have passed",
 	}}})
 }
 

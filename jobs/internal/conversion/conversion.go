@@ -54,7 +54,10 @@ func Convert(raw []byte, apiVersion string) ([]byte, error) {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	versions := conversion.Versions{
-		Hub: v1beta1.GroupVersion.String(), Spoke: v1alpha1.GroupVersion.String(), ToHub: carry, FromHub: carry,
+		Hub:     v1beta1.GroupVersion.String(),
+		Spoke:   v1alpha1.GroupVersion.String(),
+		ToHub:   carry,
+		FromHub: carry,
 	}
 	switch sent.Kind {
 	case v1beta1.BroadcastJobKind, v1beta1.ImagePullJobKind, v1beta1.ImageListPullJobKind:

@@ -40,13 +40,18 @@ func (r *reconciler) pass(ctx context.Context, key types.NamespacedName) (pass.P
 		return pass.Pass{}, err
 	}
 	todo := plan.Compute(seen)
-	return pass.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
-		status := todo.Status(done)
-		if status == nil {
-			return nil
-		}
-		after := job.DeepCopy()
-		after.Status = *status
-		return after
-	}}, nil
+	return pass.Pass{
+		Object: job,
+		Plan:   todo.Plan,
+		Err:    todo.Err,
+		Status: func(done action.Failures) client.Object {
+			status := todo.Status(done)
+			if status == nil {
+				return nil
+			}
+			after := job.DeepCopy()
+			after.Status = *status
+			return after
+		},
+	}, nil
 }

@@ -19,7 +19,9 @@ import (
 // job's status. The index of owners of ImagePullJobs must have been added.
 func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o, Controller: ControllerName, EventSource: "imagelistpulljob-controller",
+		Settings:    o,
+		Controller:  ControllerName,
+		EventSource: "imagelistpulljob-controller",
 		Kinds: map[client.Object]cache.ByObject{
 			&v1beta1.ImageListPullJob{}: fastclient.Within(o.Namespace, cache.ByObject{}),
 			&v1beta1.ImagePullJob{}:     fastclient.Within(o.Namespace, cache.ByObject{}),

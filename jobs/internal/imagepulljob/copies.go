@@ -31,8 +31,10 @@ type copyReconciler struct {
 // setUpCopies adds the controller of copies to the manager. The manager's cache must hold the copies.
 func setUpCopies(ctx context.Context, mgr ctrl.Manager, o Options, v *vault) error {
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName + "-copies", EventSource: "imagepulljob-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &corev1.Secret{}: secrets(o.ConfigNamespace)},
+		Settings:    o.Settings,
+		Controller:  ControllerName + "-copies",
+		EventSource: "imagepulljob-controller",
+		Kinds:       map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &corev1.Secret{}: secrets(o.ConfigNamespace)},
 	})
 	if err != nil {
 		return err

@@ -82,10 +82,11 @@ type pullSecrets struct {
 
 func newPullSecrets(live client.Reader, namespace string, clock clock.PassiveClock) *pullSecrets {
 	return &pullSecrets{
-		live: live, namespace: namespace,
-		secrets: answers[types.NamespacedName, *corev1.Secret]{clock: clock, age: secretAge},
-		ready:   answers[string, bool]{clock: clock, age: secretAge},
-		absent:  answers[string, bool]{clock: clock, age: secretAge},
+		live:      live,
+		namespace: namespace,
+		secrets:   answers[types.NamespacedName, *corev1.Secret]{clock: clock, age: secretAge},
+		ready:     answers[string, bool]{clock: clock, age: secretAge},
+		absent:    answers[string, bool]{clock: clock, age: secretAge},
 	}
 }
 

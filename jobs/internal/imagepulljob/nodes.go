@@ -28,7 +28,9 @@ type nodeCache struct {
 func newNodeCache(mgr ctrl.Manager) *nodeCache {
 	return &nodeCache{
 		access: &optional.Access{
-			Rights: optional.Rights{Resource: "nodes", Verbs: []string{"list", "watch"}}, Client: mgr.GetClient(), Clock: clock.RealClock{},
+			Rights: optional.Rights{Resource: "nodes", Verbs: []string{"list", "watch"}},
+			Client: mgr.GetClient(),
+			Clock:  clock.RealClock{},
 		},
 		cache: mgr.GetCache(),
 	}

@@ -63,8 +63,9 @@ type passes struct {
 
 func newPasses(s sources) *passes {
 	return &passes{
-		sources: s, secrets: newPullSecrets(s.Live, s.Namespace, s.Clock),
-		pods: &podLists{live: s.Live, lists: answers[podList, []string]{clock: s.Clock, age: podAge}},
+		sources: s,
+		secrets: newPullSecrets(s.Live, s.Namespace, s.Clock),
+		pods:    &podLists{live: s.Live, lists: answers[podList, []string]{clock: s.Clock, age: podAge}},
 	}
 }
 
@@ -84,15 +85,20 @@ func (p *passes) Look(ctx context.Context, key types.NamespacedName) (pass.Pass,
 
 // passOf returns the pass that carries out a plan.
 func passOf(job *v1beta1.ImagePullJob, todo *plan.Plan) pass.Pass {
-	return pass.Pass{Object: job, Plan: todo.Plan, Err: todo.Err, Status: func(done action.Failures) client.Object {
-		status := todo.Status(done)
-		if status == nil {
-			return nil
-		}
-		after := job.DeepCopy()
-		after.Status = *status
-		return after
-	}}
+	return pass.Pass{
+		Object: job,
+		Plan:   todo.Plan,
+		Err:    todo.Err,
+		Status: func(done action.Failures) client.Object {
+			status := todo.Status(done)
+			if status == nil {
+				return nil
+			}
+			after := job.DeepCopy()
+			after.Status = *status
+			return after
+		},
+	}
 }
 
 // copyPasses read a copy of a secret and the jobs that it refers to, and plan.

@@ -44,7 +44,8 @@ type Options struct {
 func nodeImages() optional.Kind {
 	return optional.Kind{
 		GroupKind: schema.GroupKind{Group: contract.AppsGroup, Kind: nodeimage.NodeImageKind},
-		Resource:  "nodeimages", Versions: []string{nodeimage.GroupVersion.Version},
+		Resource:  "nodeimages",
+		Versions:  []string{nodeimage.GroupVersion.Version},
 	}
 }
 
@@ -58,7 +59,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	g := &optional.Gate{Kind: nodeImages(), Discovery: discovery, Client: mgr.GetClient()}
+	g := &optional.Gate{
+		Kind:      nodeImages(),
+		Discovery: discovery,
+		Client:    mgr.GetClient(),
+	}
 	obstacle := func() plan.Obstacle {
 		if g.Forbidden() {
 			return plan.Forbidden
@@ -79,7 +84,11 @@ func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	v := &vault{
-		access:    &optional.Access{Rights: rights(o.ConfigNamespace), Client: mgr.GetClient(), Clock: clock.RealClock{}},
+		access: &optional.Access{
+			Rights: rights(o.ConfigNamespace),
+			Client: mgr.GetClient(),
+			Clock:  clock.RealClock{},
+		},
 		namespace: o.ConfigNamespace,
 	}
 	return optional.Begin(ctx, mgr, optional.Beginning{
@@ -98,8 +107,10 @@ func begin(process, ctx context.Context, mgr ctrl.Manager, o Options) error {
 // wait adds the controller that reports why nothing is pulled.
 func wait(ctx context.Context, mgr ctrl.Manager, o Options, why func() plan.Obstacle, over func() bool) error {
 	b, err := pass.New(ctx, mgr, pass.Options{
-		Settings: o.Settings, Controller: ControllerName + "-waiting", EventSource: "imagepulljob-controller",
-		Kinds: map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: fastclient.Within(o.Namespace, cache.ByObject{})},
+		Settings:    o.Settings,
+		Controller:  ControllerName + "-waiting",
+		EventSource: "imagepulljob-controller",
+		Kinds:       map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: fastclient.Within(o.Namespace, cache.ByObject{})},
 	})
 	if err != nil {
 		return err
@@ -113,21 +124,39 @@ func wait(ctx context.Context, mgr ctrl.Manager, o Options, why func() plan.Obst
 // start adds the controller: events of a job wake it, and events of NodeImages and of copies of secrets that concern
 // the job. While the manager may not copy secrets, over reports whether it may by now; afterwards it is nil.
 func start(ctx context.Context, mgr ctrl.Manager, o Options, v *vault, over func() bool) error {
-	name, kinds := ControllerName, map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &nodeimage.NodeImage{}: {}}
+	name := ControllerName
+	kinds := map[client.Object]cache.ByObject{&v1beta1.ImagePullJob{}: {}, &nodeimage.NodeImage{}: {}}
 	if over == nil {
 		kinds[&corev1.Secret{}] = secrets(o.ConfigNamespace)
 	} else {
 		name += "-without-secrets"
 	}
-	b, err := pass.New(ctx, mgr, pass.Options{Settings: o.Settings, Controller: name, EventSource: "imagepulljob-controller", Kinds: kinds})
+	b, err := pass.New(ctx, mgr, pass.Options{
+		Settings:    o.Settings,
+		Controller:  name,
+		EventSource: "imagepulljob-controller",
+		Kinds:       kinds,
+	})
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, over: over, passes: newPasses(sources{
-		Shown: &caches{reader: b.Reader, nodes: newNodeCache(mgr), vault: v}, Live: b.Live, Clock: b.Clock,
-		Refusals: func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
-		TTL:      o.TTL, Namespace: o.ConfigNamespace, WithoutCopies: over != nil,
-	})}
+	r := &reconciler{
+		Controller: b,
+		over:       over,
+		passes: newPasses(sources{
+			Shown: &caches{
+				reader: b.Reader,
+				nodes:  newNodeCache(mgr),
+				vault:  v,
+			},
+			Live:          b.Live,
+			Clock:         b.Clock,
+			Refusals:      func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
+			TTL:           o.TTL,
+			Namespace:     o.ConfigNamespace,
+			WithoutCopies: over != nil,
+		}),
+	}
 	watch := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&v1beta1.ImagePullJob{}).

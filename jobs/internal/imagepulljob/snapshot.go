@@ -164,7 +164,11 @@ func usesCopies(job *v1beta1.ImagePullJob) bool {
 
 // readSecrets reads the secrets of a job, of which an ended job needs the copies only.
 func (p *passes) readSecrets(ctx context.Context, job *v1beta1.ImagePullJob, ended bool) (plan.Secrets, error) {
-	s := plan.Secrets{Namespace: p.Namespace, NamespaceReady: true, Sources: map[string]*corev1.Secret{}}
+	s := plan.Secrets{
+		Namespace:      p.Namespace,
+		NamespaceReady: true,
+		Sources:        map[string]*corev1.Secret{},
+	}
 	if usesCopies(job) {
 		s.Lacking = p.Shown.Lacking(ctx)
 	}

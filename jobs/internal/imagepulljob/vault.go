@@ -27,7 +27,11 @@ type vault struct {
 
 // rights are the permissions that the manager needs for secrets in the namespace of the copies.
 func rights(namespace string) optional.Rights {
-	return optional.Rights{Namespace: namespace, Resource: "secrets", Verbs: []string{"list", "watch", "create", "patch", "delete"}}
+	return optional.Rights{
+		Namespace: namespace,
+		Resource:  "secrets",
+		Verbs:     []string{"list", "watch", "create", "patch", "delete"},
+	}
 }
 
 // secrets returns the settings of the cache of secrets: copies of pull secrets in one namespace, and no others.

@@ -51,7 +51,10 @@ func Trim(object any) (any, error) {
 	}
 	if !plan.HasSidecars(pod) {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Namespace:       pod.Namespace,
+			Name:            pod.Name,
+			UID:             pod.UID,
+			ResourceVersion: pod.ResourceVersion,
 		}}, nil
 	}
 	policy := pod.Spec.RestartPolicy

@@ -17,7 +17,8 @@ type sentence struct{ reason, note string }
 
 // before reports whether the notice about the pod was sent before, and remembers it from now on.
 func (m *told) before(pod *corev1.Pod, n action.Notice) bool {
-	what, before := sentence{n.Reason, n.Note}, false
+	what := sentence{n.Reason, n.Note}
+	before := false
 	m.pods.Change(memory.KeyOf(pod), func(said map[sentence]bool) (map[sentence]bool, bool) {
 		if said == nil {
 			said = map[sentence]bool{}

@@ -36,14 +36,18 @@ const (
 func requests() optional.Kind {
 	return optional.Kind{
 		GroupKind: schema.GroupKind{Group: contract.AppsGroup, Kind: daemon.ContainerRecreateRequestKind},
-		Resource:  "containerrecreaterequests", Versions: []string{daemon.GroupVersion.Version},
+		Resource:  "containerrecreaterequests",
+		Versions:  []string{daemon.GroupVersion.Version},
 	}
 }
 
 // rights are the permissions that the operator needs for requests.
 func rights(namespace string) optional.Rights {
 	return optional.Rights{
-		Namespace: namespace, Group: contract.AppsGroup, Resource: requests().Resource, Verbs: []string{"list", "watch", "create", "delete"},
+		Namespace: namespace,
+		Group:     contract.AppsGroup,
+		Resource:  requests().Resource,
+		Verbs:     []string{"list", "watch", "create", "delete"},
 	}
 }
 
@@ -59,7 +63,11 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings) error {
 	if err != nil {
 		return err
 	}
-	access := &optional.Access{Rights: rights(o.Namespace), Client: mgr.GetClient(), Clock: clock.RealClock{}}
+	access := &optional.Access{
+		Rights: rights(o.Namespace),
+		Client: mgr.GetClient(),
+		Clock:  clock.RealClock{},
+	}
 	return optional.Begin(ctx, mgr, optional.Beginning{
 		Ready:   func(ctx context.Context) (bool, error) { return ready(ctx, mgr, discovery, access) },
 		Without: func(ctx context.Context, over func() bool) error { return start(ctx, mgr, o, nodes, over) },
@@ -90,14 +98,26 @@ func start(ctx context.Context, mgr ctrl.Manager, o pass.Settings, nodes *fastcl
 			return err
 		}
 	}
-	b, err := pass.New(ctx, mgr, pass.Options{Settings: o, Controller: name, EventSource: "sidecarterminator-controller", Kinds: kinds})
+	b, err := pass.New(ctx, mgr, pass.Options{
+		Settings:    o,
+		Controller:  name,
+		EventSource: "sidecarterminator-controller",
+		Kinds:       kinds,
+	})
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Controller: b, over: over, passes: &passes{
-		Reader: b.Reader, Nodes: nodes, Clock: b.Clock, Served: served,
-		Refusals: func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
-	}}
+	r := &reconciler{
+		Controller: b,
+		over:       over,
+		passes: &passes{
+			Reader:   b.Reader,
+			Nodes:    nodes,
+			Clock:    b.Clock,
+			Served:   served,
+			Refusals: func(of client.Object, now time.Time) action.Refusals { return b.KnownRefusals(of, nil, 0, now) },
+		},
+	}
 	b.AddMemories(&r.passes.told)
 	watch := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

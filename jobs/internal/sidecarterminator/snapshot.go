@@ -50,7 +50,11 @@ func (p *passes) snapshot(ctx context.Context, key types.NamespacedName) (plan.S
 	if err != nil {
 		return plan.Snapshot{}, fmt.Errorf("read pod %s: %w", key, err)
 	}
-	s := plan.Snapshot{Pod: pod, Served: p.Served, Now: p.Clock.Now()}
+	s := plan.Snapshot{
+		Pod:    pod,
+		Served: p.Served,
+		Now:    p.Clock.Now(),
+	}
 	if !plan.Due(pod) {
 		return s, nil
 	}

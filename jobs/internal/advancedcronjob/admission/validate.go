@@ -118,7 +118,8 @@ func validateImageList(spec *v1beta1.AdvancedCronJobSpec, at *field.Path) field.
 	}
 	inner := at.Child("template", "imageListPullJobTemplate", "spec")
 	errs = append(errs, listadmission.ValidateSpec(&t.Spec, inner)...)
-	c, completion := &t.Spec.CompletionPolicy, inner.Child("completionPolicy")
+	c := &t.Spec.CompletionPolicy
+	completion := inner.Child("completionPolicy")
 	if c.Type == v1beta1.CompletionNever {
 		errs = append(errs, field.NotSupported(completion.Child("type"), c.Type, []v1beta1.CompletionPolicyType{v1beta1.CompletionAlways}))
 	}

@@ -24,7 +24,9 @@ type Rules struct {
 // NewWebhook answers the API server about AdvancedCronJobs.
 func NewWebhook(rules Rules) admission.Webhook[*v1beta1.AdvancedCronJob] {
 	return admission.Webhook[*v1beta1.AdvancedCronJob]{
-		Kind: conversion.CronJobs(), Default: Default, Convert: conversion.Convert,
+		Kind:    conversion.CronJobs(),
+		Default: Default,
+		Convert: conversion.Convert,
 		Validate: func(ctx context.Context, req admission.Request[*v1beta1.AdvancedCronJob]) (admission.Findings, error) {
 			errs := Validate(req.New, req.Old)
 			check := rules.template
@@ -87,7 +89,8 @@ func (r Rules) change(ctx context.Context, req admission.Request[*v1beta1.Advanc
 }
 
 func (r Rules) jobChange(ctx context.Context, req admission.Request[*v1beta1.AdvancedCronJob], at *field.Path) (field.ErrorList, error) {
-	before, after := withJobDefaults(req.Old.Spec.Template.JobTemplate), withJobDefaults(req.New.Spec.Template.JobTemplate)
+	before := withJobDefaults(req.Old.Spec.Template.JobTemplate)
+	after := withJobDefaults(req.New.Spec.Template.JobTemplate)
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil, nil
 	}

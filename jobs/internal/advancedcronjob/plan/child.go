@@ -49,10 +49,18 @@ func (r run) String() string {
 // create returns the creation of a run's job.
 func (p *pass) create(r run) action.Action {
 	job := r.job(p.Cron)
-	kind, name := string(p.status.Type), job.GetName()
+	kind := string(p.status.Type)
+	name := job.GetName()
 	a := action.Action{
-		Verb: action.Create, Object: job, Reason: "Run", Message: r.String(),
-		Event: &action.Event{Succeeded: EventCreated, Note: "created " + kind + " " + name + " for " + r.String(), Failed: EventCreateFailed},
+		Verb:    action.Create,
+		Object:  job,
+		Reason:  "Run",
+		Message: r.String(),
+		Event: &action.Event{
+			Succeeded: EventCreated,
+			Note:      "created " + kind + " " + name + " for " + r.String(),
+			Failed:    EventCreateFailed,
+		},
 	}
 	if limit, bounded := p.deadline(); bounded && r.token == "" {
 		a.Deadline = r.at.Add(limit + time.Nanosecond)
@@ -92,7 +100,10 @@ func (r run) meta(cron *v1beta1.AdvancedCronJob, template *metav1.ObjectMeta) me
 		annotations[v1beta1.RunNowAnnotation] = r.token
 	}
 	return metav1.ObjectMeta{
-		Namespace: cron.Namespace, Name: r.name(cron), Labels: maps.Clone(template.Labels), Annotations: annotations,
+		Namespace:       cron.Namespace,
+		Name:            r.name(cron),
+		Labels:          maps.Clone(template.Labels),
+		Annotations:     annotations,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, v1beta1.GroupVersion.WithKind(v1beta1.AdvancedCronJobKind))},
 	}
 }
@@ -166,11 +177,16 @@ func TimeOf(t *metav1.Time) time.Time {
 // that it does not change with each status of the job.
 func reference(child *Child, before *corev1.ObjectReference) corev1.ObjectReference {
 	ref := corev1.ObjectReference{
-		APIVersion: child.APIVersion, Kind: child.Kind, Namespace: child.Object.GetNamespace(), Name: child.Object.GetName(),
-		UID: child.Object.GetUID(), ResourceVersion: child.Object.GetResourceVersion(),
+		APIVersion:      child.APIVersion,
+		Kind:            child.Kind,
+		Namespace:       child.Object.GetNamespace(),
+		Name:            child.Object.GetName(),
+		UID:             child.Object.GetUID(),
+		ResourceVersion: child.Object.GetResourceVersion(),
 	}
 	if before != nil {
-		ref.APIVersion, ref.ResourceVersion = before.APIVersion, before.ResourceVersion
+		ref.APIVersion = before.APIVersion
+		ref.ResourceVersion = before.ResourceVersion
 	}
 	return ref
 }

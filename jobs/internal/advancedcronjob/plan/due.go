@@ -82,7 +82,11 @@ func (p *pass) cause(otherwise string) string {
 
 // miss notes n runs, the last of which was due at a time. Runs missed in a row for the same reason are one entry.
 func (p *pass) miss(at time.Time, n int, reason string) {
-	entry := v1beta1.MissedRun{ScheduledAt: metav1.NewTime(at), Count: int32(n), Reason: reason}
+	entry := v1beta1.MissedRun{
+		ScheduledAt: metav1.NewTime(at),
+		Count:       int32(n),
+		Reason:      reason,
+	}
 	all := p.status.MissedRuns
 	if k := len(all) - 1; k >= 0 && all[k].Reason == reason && !TimeOf(p.status.LastScheduleTime).After(all[k].ScheduledAt.Time) {
 		entry.Count += all[k].Count

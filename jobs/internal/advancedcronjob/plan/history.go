@@ -35,7 +35,12 @@ func (p *pass) forget() {
 		drop = append(drop, p.surplus(state, keep)...)
 	}
 	slices.SortFunc(drop, func(a, b action.Action) int { return cmp.Compare(a.Object.GetName(), b.Object.GetName()) })
-	p.plan.Add(action.Step{Name: "history", Actions: drop, Apart: true, Optional: true})
+	p.plan.Add(action.Step{
+		Name:     "history",
+		Actions:  drop,
+		Apart:    true,
+		Optional: true,
+	})
 }
 
 // surplus returns the deletions of the oldest jobs in a state but for those that are kept.
@@ -70,7 +75,15 @@ func (p *pass) recorded(child *Child) bool {
 func remove(child *Child, reason, why string) action.Action {
 	what := child.Kind + " " + child.Object.GetName()
 	return action.Action{
-		Verb: action.Delete, Object: child.Object, Propagation: metav1.DeletePropagationBackground, Reason: reason, Message: why,
-		Event: &action.Event{Succeeded: EventDeleted, Note: "deleted " + what + ": " + why, Failed: EventDeleteFailed},
+		Verb:        action.Delete,
+		Object:      child.Object,
+		Propagation: metav1.DeletePropagationBackground,
+		Reason:      reason,
+		Message:     why,
+		Event: &action.Event{
+			Succeeded: EventDeleted,
+			Note:      "deleted " + what + ": " + why,
+			Failed:    EventDeleteFailed,
+		},
 	}
 }

@@ -31,7 +31,11 @@ func (p *pass) tellLastRun() {
 
 func (p *pass) setLastRun(status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&p.status.Conditions, metav1.Condition{
-		Type: v1beta1.CronJobLastRunSucceeded, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: p.Cron.Generation, LastTransitionTime: metav1.NewTime(p.Now),
+		Type:               v1beta1.CronJobLastRunSucceeded,
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		ObservedGeneration: p.Cron.Generation,
+		LastTransitionTime: metav1.NewTime(p.Now),
 	})
 }

@@ -45,7 +45,8 @@ func Compute(s Snapshot) Plan {
 	}
 	p.status = s.Cron.Status.DeepCopy()
 	p.plan.status = p.status
-	p.status.ObservedGeneration, p.status.Type = s.Cron.Generation, KindOf(s.Cron)
+	p.status.ObservedGeneration = s.Cron.Generation
+	p.status.Type = KindOf(s.Cron)
 	p.schedule, p.invalid = schedule.Parse(s.Cron.Spec.Schedule, s.Cron.Spec.TimeZone)
 	if !s.NotServed && !s.Forbidden {
 		p.observe()
@@ -179,7 +180,12 @@ func (p *pass) tellHold() {
 }
 
 func (p *pass) notice(kind, reason, note string) {
-	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: kind, Reason: reason, Note: note, WithStatus: true})
+	p.plan.Notices = append(p.plan.Notices, action.Notice{
+		Type:       kind,
+		Reason:     reason,
+		Note:       note,
+		WithStatus: true,
+	})
 }
 
 // Status returns the next status, given the jobs that the plan has made and the failed actions; nil leaves it as it is.
@@ -197,11 +203,17 @@ func (p *Plan) Status(made []Child, done action.Failures) *v1beta1.AdvancedCronJ
 		held = hold{ReasonRefused, done.ScaleError}
 	}
 	condition := metav1.Condition{
-		Type: v1beta1.CronJobScheduling, Status: metav1.ConditionTrue, ObservedGeneration: p.cron.Generation,
-		Reason: ReasonAsScheduled, Message: "jobs are created on schedule", LastTransitionTime: metav1.NewTime(p.Now),
+		Type:               v1beta1.CronJobScheduling,
+		Status:             metav1.ConditionTrue,
+		ObservedGeneration: p.cron.Generation,
+		Reason:             ReasonAsScheduled,
+		Message:            "jobs are created on schedule",
+		LastTransitionTime: metav1.NewTime(p.Now),
 	}
 	if held.reason != "" {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, held.reason, held.message
+		condition.Status = metav1.ConditionFalse
+		condition.Reason = held.reason
+		condition.Message = held.message
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 	return status

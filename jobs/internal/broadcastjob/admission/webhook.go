@@ -26,7 +26,9 @@ func tooLate(job, old *v1beta1.BroadcastJob) []string {
 // NewWebhook answers the API server about BroadcastJobs. The validator asks the cluster about pod templates.
 func NewWebhook(templates podtemplate.Validator) admission.Webhook[*v1beta1.BroadcastJob] {
 	return admission.Webhook[*v1beta1.BroadcastJob]{
-		Kind: conversion.BroadcastJobs(), Convert: conversion.Convert, Default: Default,
+		Kind:    conversion.BroadcastJobs(),
+		Convert: conversion.Convert,
+		Default: Default,
 		Validate: func(ctx context.Context, req admission.Request[*v1beta1.BroadcastJob]) (admission.Findings, error) {
 			var before *podtemplate.Template
 			if req.Old != nil {

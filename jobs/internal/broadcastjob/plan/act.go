@@ -28,7 +28,10 @@ func (p *pass) create() {
 	if !ok {
 		return
 	}
-	free, waiting, leaving, retrying := limit-int(p.status.Active), 0, 0, 0
+	free := limit - int(p.status.Active)
+	waiting := 0
+	leaving := 0
+	retrying := 0
 	if free < 0 && p.Job.Status.ObservedGeneration != p.Job.Generation {
 		p.notice(corev1.EventTypeWarning, EventTooMany, "%d pods run, parallelism allows %d", p.status.Active, limit)
 	}
@@ -79,9 +82,12 @@ func (p *pass) explain(limit, waiting, leaving, retrying int) {
 func (p *pass) newPod(node string) action.Action {
 	name := p.newName()
 	pod := newpod.FromTemplate(&p.Job.Spec.Template, newpod.Options{
-		Name: name, GenerateName: p.base() + "-", Namespace: p.Job.Namespace, Owner: p.Owner,
-		Labels: map[string]string{v1beta1.BroadcastJobNameLabel: p.Job.Name, v1beta1.BroadcastJobUIDLabel: string(p.Job.UID)},
-		Now:    p.Now,
+		Name:         name,
+		GenerateName: p.base() + "-",
+		Namespace:    p.Job.Namespace,
+		Owner:        p.Owner,
+		Labels:       map[string]string{v1beta1.BroadcastJobNameLabel: p.Job.Name, v1beta1.BroadcastJobUIDLabel: string(p.Job.UID)},
+		Now:          p.Now,
 	})
 	podspec.DefaultAllToPullAlways(&pod.Spec)
 	if p.Bind {
@@ -90,9 +96,17 @@ func (p *pass) newPod(node string) action.Action {
 		eligibility.Pin(&pod.Spec, node)
 	}
 	return action.Action{
-		Verb: action.Create, Object: pod, GeneratedName: true, Independent: true, Reason: "Broadcast", Message: "on node " + node,
+		Verb:          action.Create,
+		Object:        pod,
+		GeneratedName: true,
+		Independent:   true,
+		Reason:        "Broadcast",
+		Message:       "on node " + node,
 		Event: &action.Event{
-			Succeeded: EventCreated, Note: "Created pod: " + name, Failed: EventCreateFailed, FailedNote: "Error creating: ",
+			Succeeded:  EventCreated,
+			Note:       "Created pod: " + name,
+			Failed:     EventCreateFailed,
+			FailedNote: "Error creating: ",
 		},
 	}
 }
@@ -135,8 +149,10 @@ func (p *pass) removeSurplus() {
 			case l.recorded, pod != l.pod && l.state != leaving:
 				surplus = append(surplus, deletePod(pod, "Duplicate", "node "+l.name+" has another pod of the job"))
 				p.plan.Notices = append(p.plan.Notices, action.Notice{
-					Type: corev1.EventTypeWarning, Reason: EventDuplicate, Related: pod,
-					Note: fmt.Sprintf("Node %s has more than one pod; pod %s is deleted", l.name, pod.Name),
+					Type:    corev1.EventTypeWarning,
+					Reason:  EventDuplicate,
+					Related: pod,
+					Note:    fmt.Sprintf("Node %s has more than one pod; pod %s is deleted", l.name, pod.Name),
 				})
 			}
 		}
@@ -147,8 +163,16 @@ func (p *pass) removeSurplus() {
 
 func deletePod(pod *corev1.Pod, reason, message string) action.Action {
 	return action.Action{
-		Verb: action.Delete, Object: pod, Independent: true, Reason: reason, Message: message,
-		Event: &action.Event{Succeeded: EventDeleted, Failed: EventDeleteFailed, Note: "Deleted pod: " + pod.Name},
+		Verb:        action.Delete,
+		Object:      pod,
+		Independent: true,
+		Reason:      reason,
+		Message:     message,
+		Event: &action.Event{
+			Succeeded: EventDeleted,
+			Failed:    EventDeleteFailed,
+			Note:      "Deleted pod: " + pod.Name,
+		},
 	}
 }
 
@@ -161,9 +185,16 @@ func (p *pass) stopFailed() {
 				continue
 			}
 			stop = append(stop, action.Action{
-				Verb: action.PatchSpec, Object: pod, Independent: true, Reason: "RestartLimit",
-				Message: fmt.Sprintf("%d restarts, the limit is %d", restarts(pod), p.Job.Spec.FailurePolicy.RestartLimit),
-				Event:   &action.Event{Succeeded: EventStopped, Failed: EventStopFailed, Note: "Stopped pod: " + pod.Name},
+				Verb:        action.PatchSpec,
+				Object:      pod,
+				Independent: true,
+				Reason:      "RestartLimit",
+				Message:     fmt.Sprintf("%d restarts, the limit is %d", restarts(pod), p.Job.Spec.FailurePolicy.RestartLimit),
+				Event: &action.Event{
+					Succeeded: EventStopped,
+					Failed:    EventStopFailed,
+					Note:      "Stopped pod: " + pod.Name,
+				},
 				Patches: []action.Patch{{Body: map[string]any{"spec": map[string]any{"activeDeadlineSeconds": 1}}, AnyVersion: true}},
 			})
 		}

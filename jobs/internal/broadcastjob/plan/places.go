@@ -65,7 +65,8 @@ func (s *Snapshot) placesOf() []*place {
 		if known[nodeKey(n.UID)] {
 			l.recorded, l.state = true, succeeded
 		}
-		all, byName[n.Name] = append(all, l), l
+		all = append(all, l)
+		byName[n.Name] = l
 	}
 	gone := map[string]*place{}
 	for _, pod := range s.Pods {
@@ -74,7 +75,8 @@ func (s *Snapshot) placesOf() []*place {
 		if l == nil || l.isYoungerThan(pod) {
 			if l = gone[name]; l == nil {
 				l = &place{name: name, state: empty}
-				all, gone[name] = append(all, l), l
+				all = append(all, l)
+				gone[name] = l
 			}
 		}
 		l.pods = append(l.pods, pod)

@@ -37,8 +37,9 @@ type pass struct {
 // Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
 	p := &pass{
-		Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}},
-		rng: rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // a name needs no secrecy
+		Snapshot: s,
+		plan:     Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}},
+		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // a name needs no secrecy
 	}
 	p.decide()
 	p.plan.Plan = action.Admit(p.plan.Plan)
@@ -156,6 +157,9 @@ func (p *pass) parallelism() (int, bool) {
 // notice adds an event about the next status. It is sent once that status is written.
 func (p *pass) notice(kind, reason, format string, args ...any) {
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
-		Type: kind, Reason: reason, Note: fmt.Sprintf(format, args...), WithStatus: true,
+		Type:       kind,
+		Reason:     reason,
+		Note:       fmt.Sprintf(format, args...),
+		WithStatus: true,
 	})
 }

@@ -88,7 +88,12 @@ func stopped(pod *corev1.Pod) bool {
 
 // failureOf returns why a pod has failed.
 func failureOf(node string, pod *corev1.Pod) v1beta1.PodFailure {
-	f := v1beta1.PodFailure{Node: node, Pod: pod.Name, Reason: pod.Status.Reason, Message: Shorten(pod.Status.Message)}
+	f := v1beta1.PodFailure{
+		Node:    node,
+		Pod:     pod.Name,
+		Reason:  pod.Status.Reason,
+		Message: Shorten(pod.Status.Message),
+	}
 	end := failedContainer(pod)
 	if end != nil {
 		f.ExitCode = new(end.ExitCode)

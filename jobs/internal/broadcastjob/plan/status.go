@@ -19,9 +19,13 @@ import (
 func (p *pass) count() {
 	last := &p.Job.Status
 	s := &v1beta1.BroadcastJobStatus{
-		Conditions: slices.Clone(last.Conditions), StartTime: last.StartTime, Phase: cmp.Or(last.Phase, v1beta1.PhaseRunning),
-		PausedSince: last.PausedSince, PausedSeconds: last.PausedSeconds,
-		SucceededNodes: record(p.places), ObservedGeneration: p.Job.Generation,
+		Conditions:         slices.Clone(last.Conditions),
+		StartTime:          last.StartTime,
+		Phase:              cmp.Or(last.Phase, v1beta1.PhaseRunning),
+		PausedSince:        last.PausedSince,
+		PausedSeconds:      last.PausedSeconds,
+		SucceededNodes:     record(p.places),
+		ObservedGeneration: p.Job.Generation,
 	}
 	if s.StartTime == nil {
 		s.StartTime = p.stamp()
@@ -63,7 +67,12 @@ func (p *pass) fail(event, message string) {
 	s := p.status
 	for _, l := range p.places {
 		if l.state == active && len(s.Failures) < v1beta1.MaxFailures {
-			s.Failures = append(s.Failures, v1beta1.PodFailure{Node: l.name, Pod: l.pod.Name, Reason: FailureGivenUp, Message: message})
+			s.Failures = append(s.Failures, v1beta1.PodFailure{
+				Node:    l.name,
+				Pod:     l.pod.Name,
+				Reason:  FailureGivenUp,
+				Message: message,
+			})
 		}
 	}
 	s.Active, s.Failed = 0, s.Failed+s.Active
@@ -88,12 +97,18 @@ func (p *pass) complete() {
 
 func (p *pass) end(phase v1beta1.BroadcastJobPhase, kind v1beta1.JobConditionType, reason, message string) {
 	s := p.status
-	s.Phase, s.Message, s.CompletionTime = phase, message, p.stamp()
+	s.Phase = phase
+	s.Message = message
+	s.CompletionTime = p.stamp()
 	s.SucceededNodes = nil // no longer needed
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1beta1.JobCondition) bool { return c.Type == kind })
 	s.Conditions = append(s.Conditions, v1beta1.JobCondition{
-		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
-		LastProbeTime: *p.stamp(), LastTransitionTime: *p.stamp(),
+		Type:               kind,
+		Status:             corev1.ConditionTrue,
+		Reason:             reason,
+		Message:            message,
+		LastProbeTime:      *p.stamp(),
+		LastTransitionTime: *p.stamp(),
 	})
 }
 
@@ -115,7 +130,10 @@ func (p *pass) pauseForFailures() bool {
 		return false
 	}
 	p.plan.Add(action.Step{Name: "pause", Actions: []action.Action{{
-		Verb: action.PatchMetadata, Object: p.Job, Reason: "Pause", Message: "because of a failed pod",
+		Verb:    action.PatchMetadata,
+		Object:  p.Job,
+		Reason:  "Pause",
+		Message: "because of a failed pod",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 			"metadata": map[string]any{"annotations": map[string]any{v1beta1.AcknowledgedFailuresAnnotation: strings.Join(all, ",")}},
 			"spec":     map[string]any{"paused": true},

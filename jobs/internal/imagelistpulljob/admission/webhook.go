@@ -20,7 +20,8 @@ import (
 // NewWebhook answers the API server about ImageListPullJobs.
 func NewWebhook() admission.Webhook[*v1beta1.ImageListPullJob] {
 	return admission.Webhook[*v1beta1.ImageListPullJob]{
-		Kind: conversion.ImageListPullJobs(), Convert: conversion.Convert,
+		Kind:    conversion.ImageListPullJobs(),
+		Convert: conversion.Convert,
 		Default: func(job *v1beta1.ImageListPullJob) { pullplan.DefaultTemplate(&job.Spec.ImagePullJobTemplate) },
 		Validate: func(_ context.Context, req admission.Request[*v1beta1.ImageListPullJob]) (admission.Findings, error) {
 			return admission.Findings{Errors: Validate(req.New, req.Old), Warnings: tooLate(req.New, req.Old)}, nil
@@ -67,7 +68,10 @@ func ValidateSpec(spec *v1beta1.ImageListPullJobSpec, at *field.Path) field.Erro
 		errs = append(errs, field.Required(images, "name an image"))
 	case n > v1beta1.MaxImages:
 		errs = append(errs, &field.Error{
-			Type: field.ErrorTypeTooMany, Field: images.String(), BadValue: n, Detail: fmt.Sprintf("at most %d images", v1beta1.MaxImages),
+			Type:     field.ErrorTypeTooMany,
+			Field:    images.String(),
+			BadValue: n,
+			Detail:   fmt.Sprintf("at most %d images", v1beta1.MaxImages),
 		})
 	}
 	seen := make(map[string]bool, len(spec.Images))

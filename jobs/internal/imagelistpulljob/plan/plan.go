@@ -107,7 +107,11 @@ func run(s Snapshot, p *Plan) {
 	}
 	p.Add(action.Step{Name: "delete", Actions: drop})
 	p.Add(action.Step{Name: "create", Actions: missing, SlowStart: true})
-	p.Add(action.Step{Name: "label", Actions: labels(s.Job, byImage, hash), Optional: true})
+	p.Add(action.Step{
+		Name:     "label",
+		Actions:  labels(s.Job, byImage, hash),
+		Optional: true,
+	})
 	p.status = status(s, byImage)
 }
 
@@ -121,7 +125,10 @@ func labels(job *v1beta1.ImageListPullJob, byImage map[string]*v1beta1.ImagePull
 		}
 		if len(body) > 0 {
 			actions = append(actions, action.Action{
-				Verb: verb, Object: o, Reason: "Label", Message: "of the template",
+				Verb:    verb,
+				Object:  o,
+				Reason:  "Label",
+				Message: "of the template",
 				Patches: []action.Patch{{Type: types.MergePatchType, AnyVersion: true, Body: body}},
 			})
 		}
@@ -184,8 +191,15 @@ func defaulted(t v1beta1.ImagePullJobTemplate) v1beta1.ImagePullJobTemplate {
 
 func remove(child *v1beta1.ImagePullJob, why string) action.Action {
 	return action.Action{
-		Verb: action.Delete, Object: child, Reason: "Unwanted", Message: why,
-		Event: &action.Event{Succeeded: EventDeleted, Note: "deleted ImagePullJob " + child.Name + ": " + why, Failed: EventDeleteFailed},
+		Verb:    action.Delete,
+		Object:  child,
+		Reason:  "Unwanted",
+		Message: why,
+		Event: &action.Event{
+			Succeeded: EventDeleted,
+			Note:      "deleted ImagePullJob " + child.Name + ": " + why,
+			Failed:    EventDeleteFailed,
+		},
 	}
 }
 
@@ -199,11 +213,19 @@ func create(job *v1beta1.ImageListPullJob, image string, template v1beta1.ImageP
 	}
 	name := base + "-" + suffix
 	return action.Action{
-		Verb: action.Create, Reason: "Pull", Message: "image " + image,
-		Event: &action.Event{Succeeded: EventCreated, Note: "created ImagePullJob " + name + " for image " + image, Failed: EventCreateFailed},
+		Verb:    action.Create,
+		Reason:  "Pull",
+		Message: "image " + image,
+		Event: &action.Event{
+			Succeeded: EventCreated,
+			Note:      "created ImagePullJob " + name + " for image " + image,
+			Failed:    EventCreateFailed,
+		},
 		Object: &v1beta1.ImagePullJob{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: job.Namespace, Name: name, Labels: map[string]string{contract.RevisionLabel: hash},
+				Namespace:       job.Namespace,
+				Name:            name,
+				Labels:          map[string]string{contract.RevisionLabel: hash},
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, v1beta1.GroupVersion.WithKind(v1beta1.ImageListPullJobKind))},
 			},
 			Spec: v1beta1.ImagePullJobSpec{Image: image, ImagePullJobTemplate: template},
@@ -214,7 +236,9 @@ func create(job *v1beta1.ImageListPullJob, image string, template v1beta1.ImageP
 // status returns the next status.
 func status(s Snapshot, byImage map[string]*v1beta1.ImagePullJob) *v1beta1.ImageListPullJobStatus {
 	st := &v1beta1.ImageListPullJobStatus{
-		StartTime: s.Job.Status.StartTime, Desired: int32(len(s.Job.Spec.Images)), ObservedGeneration: s.Job.Generation,
+		StartTime:          s.Job.Status.StartTime,
+		Desired:            int32(len(s.Job.Spec.Images)),
+		ObservedGeneration: s.Job.Generation,
 	}
 	if st.StartTime == nil {
 		st.StartTime = new(metav1.NewTime(s.Now))
@@ -232,8 +256,9 @@ func status(s Snapshot, byImage map[string]*v1beta1.ImagePullJob) *v1beta1.Image
 		}
 		if told.Failed > 0 {
 			st.FailedImageStatuses = append(st.FailedImageStatuses, &v1beta1.FailedImageStatus{
-				ImagePullJob: child.Name, Name: child.Spec.Image,
-				Message: fmt.Sprintf("%d nodes failed; see the status of ImagePullJob %s", told.Failed, child.Name),
+				ImagePullJob: child.Name,
+				Name:         child.Spec.Image,
+				Message:      fmt.Sprintf("%d nodes failed; see the status of ImagePullJob %s", told.Failed, child.Name),
 			})
 		}
 	}

@@ -113,8 +113,10 @@ func validateSizes(t *v1beta1.ImagePullJobTemplate, at *field.Path) field.ErrorL
 	if s := t.SandboxConfig; s != nil {
 		if size := nodeimage.SandboxBytes(s.Labels, s.Annotations); size > nodeimage.MaxSandboxBytes {
 			errs = append(errs, &field.Error{
-				Type: field.ErrorTypeTooLong, Field: at.Child("sandboxConfig").String(), BadValue: size,
-				Detail: fmt.Sprintf("%d bytes of labels and annotations, at most %d", size, nodeimage.MaxSandboxBytes),
+				Type:     field.ErrorTypeTooLong,
+				Field:    at.Child("sandboxConfig").String(),
+				BadValue: size,
+				Detail:   fmt.Sprintf("%d bytes of labels and annotations, at most %d", size, nodeimage.MaxSandboxBytes),
 			})
 		}
 	}

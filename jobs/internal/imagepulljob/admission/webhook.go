@@ -15,7 +15,10 @@ import (
 // NewWebhook answers the API server about ImagePullJobs.
 func NewWebhook() admission.Webhook[*v1beta1.ImagePullJob] {
 	return admission.Webhook[*v1beta1.ImagePullJob]{
-		Kind: conversion.ImagePullJobs(), Default: Default, Validate: validate, Convert: conversion.Convert,
+		Kind:     conversion.ImagePullJobs(),
+		Default:  Default,
+		Validate: validate,
+		Convert:  conversion.Convert,
 	}
 }
 

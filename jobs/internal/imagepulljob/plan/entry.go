@@ -42,7 +42,8 @@ const (
 func (p *pass) pullPolicy() nodeimage.ImageTagPullPolicy {
 	template := p.Job.Spec.ImagePullJobTemplate.DeepCopy()
 	DefaultTemplate(template)
-	timeout, backoff := *template.PullPolicy.TimeoutSeconds, *template.PullPolicy.BackoffLimit
+	timeout := *template.PullPolicy.TimeoutSeconds
+	backoff := *template.PullPolicy.BackoffLimit
 	policy := nodeimage.ImageTagPullPolicy{TimeoutSeconds: &timeout, BackoffLimit: &backoff}
 	if p.policy.Type == v1beta1.CompletionNever {
 		policy.ActiveDeadlineSeconds = new(min(max(minDeadline, int64(timeout)*(int64(backoff)+1)), longestDeadline))
@@ -189,7 +190,10 @@ func (p *pass) bring(t *tally, image *nodeimage.NodeImage, n *node, want part, r
 		return nil
 	}
 	return []action.Action{{
-		Verb: action.PatchSpec, Object: image, Reason: reason, Message: t.ref.String() + ": " + message,
+		Verb:    action.PatchSpec,
+		Object:  image,
+		Reason:  reason,
+		Message: t.ref.String() + ": " + message,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"spec": map[string]any{"images": changes}}}},
 	}}
 }
@@ -260,8 +264,11 @@ func (p *pass) request(t *tally, image *nodeimage.NodeImage, spec nodeimage.Imag
 	at.PullPolicy.TTLSecondsAfterFinished = ttl
 	if !t.owns(tag) {
 		at.OwnerReferences = append(slices.Clone(tag.OwnerReferences), corev1.ObjectReference{
-			APIVersion: v1beta1.GroupVersion.String(), Kind: v1beta1.ImagePullJobKind,
-			Namespace: p.Job.Namespace, Name: p.Job.Name, UID: p.Job.UID,
+			APIVersion: v1beta1.GroupVersion.String(),
+			Kind:       v1beta1.ImagePullJobKind,
+			Namespace:  p.Job.Namespace,
+			Name:       p.Job.Name,
+			UID:        p.Job.UID,
 		})
 	}
 	return next

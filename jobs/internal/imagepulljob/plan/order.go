@@ -65,7 +65,11 @@ func OrderOf(owner *metav1.OwnerReference, object map[string]any) Order {
 	if old := &w.Spec.UpdateStrategy; options.Priority == nil && len(options.Scatter) == 0 {
 		options = ordering.UpdateOptions{Priority: old.PriorityStrategy, Scatter: old.ScatterStrategy}
 	}
-	return Order{by: byState, minReadySeconds: w.Spec.MinReadySeconds, options: options}
+	return Order{
+		by:              byState,
+		minReadySeconds: w.Spec.MinReadySeconds,
+		options:         options,
+	}
 }
 
 // orderedWorkload has the fields of a CloneSet and of an Advanced StatefulSet that order their pods, in all versions:
@@ -99,7 +103,8 @@ func (o Order) NodesOf(pods []corev1.Pod, now time.Time) []string {
 	seen := map[string]bool{}
 	for _, i := range o.sorted(states) {
 		if node := states[i].Pod.Spec.NodeName; !seen[node] {
-			seen[node], nodes = true, append(nodes, node)
+			seen[node] = true
+			nodes = append(nodes, node)
 		}
 	}
 	return nodes
@@ -115,7 +120,8 @@ func (o Order) sorted(pods []podstate.State) []int {
 		return ordering.ForUpdate(pods, all, o.options)
 	}
 	slices.SortFunc(all, func(a, b int) int {
-		first, second := pods[a].Pod.Name, pods[b].Pod.Name
+		first := pods[a].Pod.Name
+		second := pods[b].Pod.Name
 		if o.by == byOrdinal {
 			return cmp.Or(cmp.Compare(ordinal(second), ordinal(first)), cmp.Compare(first, second))
 		}

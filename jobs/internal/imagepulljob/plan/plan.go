@@ -54,7 +54,11 @@ type pass struct {
 
 // Compute makes the plan of one pass. It never changes the snapshot.
 func Compute(s Snapshot) Plan {
-	p := &pass{Snapshot: s, plan: Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}}, policy: s.Job.Spec.CompletionPolicy}
+	p := &pass{
+		Snapshot: s,
+		plan:     Plan{Plan: action.Plan{Refusals: s.Refusals, Now: s.Now}},
+		policy:   s.Job.Spec.CompletionPolicy,
+	}
 	switch {
 	case s.Job.DeletionTimestamp != nil:
 		p.release()
@@ -99,7 +103,10 @@ func (p *pass) release() {
 
 func (p *pass) setFinalizers(reason, message string, finalizers []string) action.Step {
 	return action.Step{Name: "finalizer", Actions: []action.Action{{
-		Verb: action.PatchMetadata, Object: p.Job, Reason: reason, Message: message,
+		Verb:    action.PatchMetadata,
+		Object:  p.Job,
+		Reason:  reason,
+		Message: message,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{"finalizers": finalizers}}}},
 	}}}
 }
@@ -108,11 +115,19 @@ func (p *pass) setFinalizers(reason, message string, finalizers []string) action
 func (p *pass) run() {
 	ref, err := imageref.Parse(p.Job.Spec.Image)
 	if err != nil {
-		p.plan.Err, p.plan.status = err, p.Job.Status.DeepCopy()
-		p.plan.status.ObservedGeneration, p.plan.status.Message = p.Job.Generation, err.Error()
+		p.plan.Err = err
+		p.plan.status = p.Job.Status.DeepCopy()
+		p.plan.status.ObservedGeneration = p.Job.Generation
+		p.plan.status.Message = err.Error()
 		return
 	}
-	t := tally{ref: ref, uid: p.Job.UID, policy: p.pullPolicy(), template: &p.Job.Spec.ImagePullJobTemplate, bounded: p.policy.ActiveDeadlineSeconds == nil}
+	t := tally{
+		ref:      ref,
+		uid:      p.Job.UID,
+		policy:   p.pullPolicy(),
+		template: &p.Job.Spec.ImagePullJobTemplate,
+		bounded:  p.policy.ActiveDeadlineSeconds == nil,
+	}
 	p.Targets = p.readyFirst()
 	secrets, ready := p.copySecrets()
 	t.secrets, t.gone = secrets, map[types.NamespacedName]bool{}
@@ -210,8 +225,11 @@ func (p *pass) parallelism() int {
 // status returns the next status.
 func (p *pass) status(t *tally) *v1beta1.ImagePullJobStatus {
 	status := &v1beta1.ImagePullJobStatus{
-		StartTime: p.Job.Status.StartTime, ObservedGeneration: p.Job.Generation,
-		Desired: int32(len(t.nodes)), Active: int32(t.active), Succeeded: int32(t.succeeded),
+		StartTime:          p.Job.Status.StartTime,
+		ObservedGeneration: p.Job.Generation,
+		Desired:            int32(len(t.nodes)),
+		Active:             int32(t.active),
+		Succeeded:          int32(t.succeeded),
 	}
 	if status.StartTime == nil {
 		status.StartTime = new(metav1.NewTime(p.Now))
@@ -266,7 +284,11 @@ var (
 // Waiting is the plan while there is an obstacle.
 func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, why Obstacle) Plan {
 	unread := Secrets{Unread: true}
-	p := &pass{Snapshot: Snapshot{Job: job, Secrets: unread, Now: now}, plan: Plan{Plan: action.Plan{Refusals: known, Now: now}}, policy: job.Spec.CompletionPolicy}
+	p := &pass{
+		Snapshot: Snapshot{Job: job, Secrets: unread, Now: now},
+		plan:     Plan{Plan: action.Plan{Refusals: known, Now: now}},
+		policy:   job.Spec.CompletionPolicy,
+	}
 	switch {
 	case job.DeletionTimestamp != nil:
 		p.release()
@@ -278,7 +300,10 @@ func Waiting(job *v1beta1.ImagePullJob, now time.Time, known action.Refusals, wh
 		p.plan.status = status
 		if job.Status.Message != why.Message {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: why.Event, Note: why.Message, WithStatus: true,
+				Type:       corev1.EventTypeWarning,
+				Reason:     why.Event,
+				Note:       why.Message,
+				WithStatus: true,
 			})
 		}
 	}

@@ -121,7 +121,12 @@ func contentOf(source *corev1.Secret) map[string][]byte {
 func (p *pass) warn(reason, note string) {
 	p.notes = append(p.notes, note)
 	if !strings.Contains(p.Job.Status.Message, note) {
-		p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: reason, Note: note, WithStatus: true})
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type:       corev1.EventTypeWarning,
+			Reason:     reason,
+			Note:       note,
+			WithStatus: true,
+		})
 	}
 }
 
@@ -131,13 +136,19 @@ func (p *pass) copySecret(source *corev1.Secret, used map[types.UID]bool) (nodei
 	if shown == nil {
 		made := p.newCopy(source)
 		return reference(made), []action.Action{{
-			Verb: action.Create, Object: made, Reason: "CopySecret", Message: "copy of secret " + source.Name,
+			Verb:    action.Create,
+			Object:  made,
+			Reason:  "CopySecret",
+			Message: "copy of secret " + source.Name,
 		}}
 	}
 	used[shown.UID] = true
 	if shown.Type != source.Type { // which cannot be changed
 		return reference(shown), []action.Action{{
-			Verb: action.Delete, Object: shown, Reason: "ReplaceSecret", Message: "the type of secret " + source.Name + " has changed",
+			Verb:    action.Delete,
+			Object:  shown,
+			Reason:  "ReplaceSecret",
+			Message: "the type of secret " + source.Name + " has changed",
 		}}
 	}
 	body := p.renewal(source, shown)
@@ -145,13 +156,20 @@ func (p *pass) copySecret(source *corev1.Secret, used map[types.UID]bool) (nodei
 		return reference(shown), nil
 	}
 	return reference(shown), []action.Action{{
-		Verb: action.PatchSpec, Object: shown, Reason: "RenewSecret", Message: "copy of secret " + source.Name,
+		Verb:    action.PatchSpec,
+		Object:  shown,
+		Reason:  "RenewSecret",
+		Message: "copy of secret " + source.Name,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: body}},
 	}}
 }
 
 func reference(secret *corev1.Secret) nodeimage.SecretReference {
-	return nodeimage.SecretReference{Namespace: secret.Namespace, Name: secret.Name, Mode: nodeimage.SecretBatch}
+	return nodeimage.SecretReference{
+		Namespace: secret.Namespace,
+		Name:      secret.Name,
+		Mode:      nodeimage.SecretBatch,
+	}
 }
 
 // chooseCopy returns the copy that is used: one that refers to the job already, or else the first one. Only secrets
@@ -224,9 +242,13 @@ func (p *pass) newCopy(source *corev1.Secret) *corev1.Secret {
 	name := names[max(0, slices.IndexFunc(names, func(n string) bool { return !slices.Contains(p.Secrets.Taken, n) }))]
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Secrets.Namespace, Name: name, Labels: labelsOf(source), Annotations: p.marks(source, nil),
+			Namespace:   p.Secrets.Namespace,
+			Name:        name,
+			Labels:      labelsOf(source),
+			Annotations: p.marks(source, nil),
 		},
-		Type: source.Type, Data: contentOf(source),
+		Type: source.Type,
+		Data: contentOf(source),
 	}
 }
 
@@ -319,9 +341,15 @@ func without(shown *corev1.Secret, jobs []string) []action.Action {
 	if !isCopy(shown) || shown.DeletionTimestamp != nil || len(others) == len(references) {
 		return nil
 	}
-	a := action.Action{Verb: action.Delete, Object: shown, Reason: "ReleaseSecret", Message: "the last job that used it has ended"}
+	a := action.Action{
+		Verb:    action.Delete,
+		Object:  shown,
+		Reason:  "ReleaseSecret",
+		Message: "the last job that used it has ended",
+	}
 	if len(others) > 0 {
-		a.Verb, a.Message = action.PatchMetadata, fmt.Sprintf("%d other jobs use it", len(others))
+		a.Verb = action.PatchMetadata
+		a.Message = fmt.Sprintf("%d other jobs use it", len(others))
 		a.Patches = []action.Patch{{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{
 			"annotations": map[string]any{v1beta1.SecretReferencesAnnotation: strings.Join(others, ",")},
 		}}}}

@@ -75,8 +75,13 @@ func (p *pass) replaceImages() {
 		return
 	}
 	p.plan.Add(action.Step{Name: stepImage, Actions: []action.Action{{
-		Verb: action.UpdateInPlace, Object: p.Pod, Independent: true, Patches: change.Patches(), Reason: "MainContainersEnded",
-		Message: "the images of " + list(names) + " are replaced", Event: told("Main containers have ended: trying to terminate sidecar [%s] using in-place update", list(names)),
+		Verb:        action.UpdateInPlace,
+		Object:      p.Pod,
+		Independent: true,
+		Patches:     change.Patches(),
+		Reason:      "MainContainersEnded",
+		Message:     "the images of " + list(names) + " are replaced",
+		Event:       told("Main containers have ended: trying to terminate sidecar [%s] using in-place update", list(names)),
 	}}})
 }
 
@@ -110,14 +115,22 @@ func (p *pass) decide() {
 		}
 	} else {
 		status["conditions"] = []any{map[string]any{
-			"type": contract.SidecarTerminated, "status": string(corev1.ConditionTrue), "reason": reasonOf(phase),
-			"message": conditionMessage, "lastTransitionTime": p.Now.UTC().Format(time.RFC3339),
+			"type":               contract.SidecarTerminated,
+			"status":             string(corev1.ConditionTrue),
+			"reason":             reasonOf(phase),
+			"message":            conditionMessage,
+			"lastTransitionTime": p.Now.UTC().Format(time.RFC3339),
 		}}
 	}
 	status["phase"] = string(phase)
 	p.plan.Add(action.Step{Name: stepPhase, Actions: []action.Action{{
-		Verb: action.PatchStatus, Object: p.Pod, Independent: true, Reason: "Decided", Message: "the main containers have ended: the pod is " + string(phase),
-		Patches: []action.Patch{{Subresource: "status", Body: map[string]any{"status": status}}}, Event: &action.Event{Failed: EventFailed},
+		Verb:        action.PatchStatus,
+		Object:      p.Pod,
+		Independent: true,
+		Reason:      "Decided",
+		Message:     "the main containers have ended: the pod is " + string(phase),
+		Patches:     []action.Patch{{Subresource: "status", Body: map[string]any{"status": status}}},
+		Event:       &action.Event{Failed: EventFailed},
 	}}})
 }
 
@@ -136,11 +149,19 @@ func phaseOf(reason string) corev1.PodPhase {
 }
 
 func (p *pass) warn(reason, format string, args ...any) {
-	p.plan.Notices = append(p.plan.Notices, action.Notice{Type: corev1.EventTypeWarning, Reason: reason, Note: fmt.Sprintf(format, args...)})
+	p.plan.Notices = append(p.plan.Notices, action.Notice{
+		Type:   corev1.EventTypeWarning,
+		Reason: reason,
+		Note:   fmt.Sprintf(format, args...),
+	})
 }
 
 func told(format string, args ...any) *action.Event {
-	return &action.Event{Succeeded: EventTerminating, Note: fmt.Sprintf(format, args...), Failed: EventFailed}
+	return &action.Event{
+		Succeeded: EventTerminating,
+		Note:      fmt.Sprintf(format, args...),
+		Failed:    EventFailed,
+	}
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

@@ -71,8 +71,11 @@ func (p *pass) request(left []string, suffix string) {
 	}
 	r := p.newRequest(RequestName(p.Pod, suffix, n+1), running, n+1 == mostRequests)
 	p.plan.Add(action.Step{Name: stepRequest, Actions: []action.Action{{
-		Verb: action.Create, Object: r, Reason: "MainContainersEnded", Message: "to stop " + list(running),
-		Event: told("Main containers have ended: trying to terminate sidecar [%s] using crr %s", list(running), r.Name),
+		Verb:    action.Create,
+		Object:  r,
+		Reason:  "MainContainersEnded",
+		Message: "to stop " + list(running),
+		Event:   told("Main containers have ended: trying to terminate sidecar [%s] using crr %s", list(running), r.Name),
 	}}})
 }
 
@@ -101,7 +104,10 @@ func (p *pass) lastRequest(suffix string) (last *daemon.ContainerRecreateRequest
 			last, n = p.Requests[at], i
 		case p.Requests[at].Status.Phase != daemon.RecreateCompleted && p.Requests[at].DeletionTimestamp == nil:
 			earlier = append(earlier, action.Action{
-				Verb: action.Delete, Object: p.Requests[at], Reason: "Superseded", Message: "its containers have ended, and " + last.Name + " waits",
+				Verb:    action.Delete,
+				Object:  p.Requests[at],
+				Reason:  "Superseded",
+				Message: "its containers have ended, and " + last.Name + " waits",
 			})
 		}
 	}
@@ -140,12 +146,21 @@ func (p *pass) newRequest(name string, sidecars []string, isLast bool) *daemon.C
 	}
 	r := &daemon.ContainerRecreateRequest{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.Pod.Namespace, Name: name,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Pod.Name, UID: p.Pod.UID, Controller: new(true)}},
+			Namespace: p.Pod.Namespace,
+			Name:      name,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1",
+				Kind:       "Pod",
+				Name:       p.Pod.Name,
+				UID:        p.Pod.UID,
+				Controller: new(true),
+			}},
 		},
 		Spec: daemon.ContainerRecreateRequestSpec{
-			PodName: p.Pod.Name, Strategy: &daemon.RecreateStrategy{ForceRecreate: true, FailurePolicy: daemon.FailurePolicyIgnore},
-			ActiveDeadlineSeconds: new(deadline + grace*int64(len(sidecars))), TTLSecondsAfterFinished: new(int32(ttl)),
+			PodName:                 p.Pod.Name,
+			Strategy:                &daemon.RecreateStrategy{ForceRecreate: true, FailurePolicy: daemon.FailurePolicyIgnore},
+			ActiveDeadlineSeconds:   new(deadline + grace*int64(len(sidecars))),
+			TTLSecondsAfterFinished: new(int32(ttl)),
 		},
 	}
 	if isLast {
