@@ -67,7 +67,12 @@ func ConnectAs(flags genericclioptions.RESTClientGetter, user string) (*Cluster,
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return &Cluster{objects: objects, mapper: mapper, discovery: found, fresh: fresh}, nil
+	return &Cluster{
+		objects:   objects,
+		mapper:    mapper,
+		discovery: found,
+		fresh:     fresh,
+	}, nil
 }
 
 // Reach returns an error if the cluster does not answer.

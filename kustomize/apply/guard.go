@@ -26,8 +26,10 @@ func Guard(crd *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	versions, _, _ := unstructured.NestedSlice(guarded.Object, "spec", "versions")
 	first := map[string]any{
-		"name": GuardVersion, "served": false, "storage": false,
-		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+		"name":    GuardVersion,
+		"served":  false,
+		"storage": false,
+		"schema":  map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
 	}
 	_ = unstructured.SetNestedSlice(guarded.Object, append([]any{first}, versions...), "spec", "versions") // spec is a map
 	return guarded

@@ -56,7 +56,11 @@ func (m Migration) Run(ctx context.Context) (result string, err error) {
 func (m Migration) Rights() ([]Right, error) {
 	objects, written := m.resource(), m.resource()
 	written.Resource = strings.Join(append([]string{written.Resource}, m.status()...), "/")
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions := schema.GroupVersionResource{
+		Group:    "apiextensions.k8s.io",
+		Version:  "v1",
+		Resource: "customresourcedefinitions",
+	}
 	status := definitions
 	status.Resource += "/status"
 	rights := []Right{
@@ -77,7 +81,11 @@ func (m Migration) Rights() ([]Right, error) {
 func (m Migration) resource() schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(m.CRD.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(m.CRD.Object, "spec", "names", "plural")
-	return schema.GroupVersionResource{Group: group, Version: StorageVersion(m.CRD), Resource: plural}
+	return schema.GroupVersionResource{
+		Group:    group,
+		Version:  StorageVersion(m.CRD),
+		Resource: plural,
+	}
 }
 
 // noticed waits until the API server stores objects in the version, as a digest in its discovery shows. Then it waits for

@@ -26,7 +26,11 @@ type Progress struct {
 // NewProgress returns a Progress that writes to a writer, which may be a terminal.
 func NewProgress(out io.Writer) *Progress {
 	file, isFile := out.(*os.File)
-	return &Progress{Out: out, Live: isFile && term.IsTerminal(int(file.Fd())), Clock: clock.RealClock{}}
+	return &Progress{
+		Out:   out,
+		Live:  isFile && term.IsTerminal(int(file.Fd())),
+		Clock: clock.RealClock{},
+	}
 }
 
 // Begin starts a line.

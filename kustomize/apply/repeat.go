@@ -15,7 +15,11 @@ import (
 func Repeating(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return repeating{next: next, pause: 2 * time.Second, clock: clock.RealClock{}}
+		return repeating{
+			next:  next,
+			pause: 2 * time.Second,
+			clock: clock.RealClock{},
+		}
 	})
 	return config
 }

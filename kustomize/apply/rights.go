@@ -52,7 +52,11 @@ func (c *Cluster) Check(ctx context.Context, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		rights = append(rights, Right{Resource: mapping.Resource, Namespace: object.GetNamespace(), Verbs: verbs})
+		rights = append(rights, Right{
+			Resource:  mapping.Resource,
+			Namespace: object.GetNamespace(),
+			Verbs:     verbs,
+		})
 	}
 	faults = append(faults, c.Has(ctx, rights...))
 	if err := errors.Join(faults...); err != nil || !slices.Contains(verbs, "patch") {
@@ -118,9 +122,17 @@ func (c *Cluster) may(ctx context.Context, verb string, right Right) (bool, erro
 func (c *Cluster) review(ctx context.Context, kind, resources, verb string, right Right, spec map[string]any) (bool, error) {
 	resource, subresource, _ := strings.Cut(right.Resource.Resource, "/")
 	spec["resourceAttributes"] = map[string]any{
-		"verb": verb, "group": right.Resource.Group, "resource": resource, "subresource": subresource, "namespace": right.Namespace,
+		"verb":        verb,
+		"group":       right.Resource.Group,
+		"resource":    resource,
+		"subresource": subresource,
+		"namespace":   right.Namespace,
 	}
-	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}}
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authorization.k8s.io/v1",
+		"kind":       kind,
+		"spec":       spec,
+	}}
 	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: resources}
 	answer, err := c.objects.Resource(reviews).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {

@@ -34,7 +34,9 @@ func Await(ctx context.Context, timeout time.Duration, tell func(string), check 
 	err := wait.PollUntilContextTimeout(ctx, pause, timeout, true, func(context.Context) (bool, error) {
 		done, waitsFor, err := check(ctx)
 		if err != nil && ctx.Err() == nil && OfAMoment(err) {
-			done, waitsFor, err = false, err.Error(), nil
+			done = false
+			waitsFor = err.Error()
+			err = nil
 		}
 		if err == nil && !done && waitsFor != last {
 			last = waitsFor

@@ -27,7 +27,10 @@ func (c Chart) Archive() ([]byte, error) {
 	tape := tar.NewWriter(zipped)
 	for _, file := range c.Files {
 		err := tape.WriteHeader(&tar.Header{
-			Name: c.Name + "/" + file.Name, Mode: 0o644, Size: int64(len(file.Content)), Format: tar.FormatUSTAR,
+			Name:   c.Name + "/" + file.Name,
+			Mode:   0o644,
+			Size:   int64(len(file.Content)),
+			Format: tar.FormatUSTAR,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("pack %s of chart %s: %w", file.Name, c.Name, err)
@@ -62,9 +65,10 @@ func (c Chart) Image() (v1.Image, error) {
 		return nil, fmt.Errorf("describe chart %s: %w", c.Name, err)
 	}
 	manifest, err := json.Marshal(v1.Manifest{
-		SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
-		Config: v1.Descriptor{MediaType: configType, Size: size, Digest: digest},
-		Layers: []v1.Descriptor{*described},
+		SchemaVersion: 2,
+		MediaType:     types.OCIManifestSchema1,
+		Config:        v1.Descriptor{MediaType: configType, Size: size, Digest: digest},
+		Layers:        []v1.Descriptor{*described},
 		Annotations: map[string]string{
 			"org.opencontainers.image.title":       c.Name,
 			"org.opencontainers.image.version":     c.Version,

@@ -182,7 +182,10 @@ func withoutGates(options []option) []option {
 
 // newChart completes a chart with its description, values and their schema.
 func newChart(metadata Metadata, values settings, files []File) (Chart, error) {
-	metadata.APIVersion, metadata.Type, metadata.Home, metadata.Sources = "v2", "application", project, []string{project}
+	metadata.APIVersion = "v2"
+	metadata.Type = "application"
+	metadata.Home = project
+	metadata.Sources = []string{project}
 	metadata.Version = strings.TrimPrefix(metadata.AppVersion, "v")
 	metadata.KubeVersion = ">=" + apply.Oldest + ".0-0"
 	description, err := yaml.Marshal(metadata)
@@ -205,5 +208,10 @@ func newChart(metadata Metadata, values settings, files []File) (Chart, error) {
 		seen[file.Name] = true
 	}
 	own := []File{{"Chart.yaml", description}, {"values.yaml", defaults}, {"values.schema.json", schema}}
-	return Chart{Name: metadata.Name, Version: metadata.Version, Metadata: metadata, Files: append(own, files...)}, nil
+	return Chart{
+		Name:     metadata.Name,
+		Version:  metadata.Version,
+		Metadata: metadata,
+		Files:    append(own, files...),
+	}, nil
 }

@@ -34,7 +34,8 @@ func (o option) chosen() string { return "$" + o.variable }
 // onlyNamespace restricts a manager to a namespace. Its objects differ with each component, so it is combined with them.
 func onlyNamespace() option {
 	return option{
-		variable: "onlyNamespace", value: ".Values.onlyNamespace",
+		variable: "onlyNamespace",
+		value:    ".Values.onlyNamespace",
 		settings: install.Settings{OnlyNamespace: namespaceHolder},
 	}
 }
@@ -50,25 +51,30 @@ func optionsOf(feature catalog.Feature) []option {
 			}
 		}
 		all = append(all, option{
-			variable: variableOf(component), value: value, component: component,
-			settings: install.Settings{Components: []string{component}},
+			variable:  variableOf(component),
+			value:     value,
+			component: component,
+			settings:  install.Settings{Components: []string{component}},
 		})
 	}
 	for _, component := range feature.Defaults {
 		all = append(all, option{
-			variable: "without" + capitalized(variableOf(component)), value: fmt.Sprintf("has %q .Values.without", component),
+			variable: "without" + capitalized(variableOf(component)),
+			value:    fmt.Sprintf("has %q .Values.without", component),
 			settings: install.Settings{Without: []string{component}},
 		})
 	}
 	all = append(all, onlyNamespace())
 	if gate := plainGate(feature); gate != "" {
 		all = append(all, option{
-			variable: "gates", value: "",
+			variable: "gates",
+			value:    "",
 			settings: install.Settings{Gates: map[string][]install.Gate{feature.Name: {{Name: gate}}}},
 		})
 	}
 	return append(all, option{
-		variable: "imagePullSecret", value: ".Values.imagePullSecret | default (.Values.global).imagePullSecret",
+		variable: "imagePullSecret",
+		value:    ".Values.imagePullSecret | default (.Values.global).imagePullSecret",
 		settings: install.Settings{PullSecret: secretHolder},
 	})
 }

@@ -103,7 +103,8 @@ func (r renderer) manifests() ([]manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	alone, narrowed := make([]rendered, len(r.options)), make([]rendered, len(r.options))
+	alone := make([]rendered, len(r.options))
+	narrowed := make([]rendered, len(r.options))
 	restricted, err := r.with(onlyNamespace())
 	if err != nil {
 		return nil, err
@@ -166,7 +167,8 @@ func (r renderer) merge(id string, base rendered, alone, narrowed []rendered) (m
 			if object != nil && !reflect.DeepEqual(object.Object, found.Object) {
 				return manifest{}, errors.New("two components add it, each in its way")
 			}
-			object, narrow = found, narrowed[i].value(id)
+			object = found
+			narrow = narrowed[i].value(id)
 			with = append(with, o.chosen())
 		}
 	}
@@ -185,7 +187,13 @@ func (r renderer) merge(id string, base rendered, alone, narrowed []rendered) (m
 }
 
 func newManifest(object *unstructured.Unstructured, root *node) manifest {
-	return manifest{kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName(), root: root, example: object}
+	return manifest{
+		kind:      object.GetKind(),
+		namespace: object.GetNamespace(),
+		name:      object.GetName(),
+		root:      root,
+		example:   object,
+	}
 }
 
 // kept has Helm leave the object in the cluster.

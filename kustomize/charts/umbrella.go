@@ -87,7 +87,8 @@ func All(version, registry string) ([]Chart, error) {
 		return nil, err
 	}
 	all := []Chart{base}
-	operators, definitions := []Chart{base}, []Chart{}
+	operators := []Chart{base}
+	definitions := []Chart{}
 	var components []string
 	for _, feature := range features {
 		operator, crds, err := Of(feature, registry)
@@ -95,7 +96,8 @@ func All(version, registry string) ([]Chart, error) {
 			return nil, err
 		}
 		all = append(all, operator, crds)
-		operators, definitions = append(operators, operator), append(definitions, crds)
+		operators = append(operators, operator)
+		definitions = append(definitions, crds)
 		components = append(components, Components(feature)...)
 	}
 	slices.Sort(components)
@@ -130,14 +132,22 @@ func umbrella(metadata Metadata, registry string, features []catalog.Feature, co
 			objectOf(map[string]any{tag: map[string]any{"type": "boolean"}})},
 		{"global", "Values for all charts: registry, imagePullSecret, components.", map[string]any{"registry": "", "imagePullSecret": "", "components": []any{}},
 			objectOf(map[string]any{
-				"registry": matching(registryPattern), "imagePullSecret": matching(subdomainPattern), "components": listOf(components),
+				"registry":        matching(registryPattern),
+				"imagePullSecret": matching(subdomainPattern),
+				"components":      listOf(components),
 			})},
 	}
 	var files []File
 	for _, member := range members {
-		dependency := Dependency{Name: member.Name, Version: member.Version, Repository: Repository(registry)}
+		dependency := Dependency{
+			Name:       member.Name,
+			Version:    member.Version,
+			Repository: Repository(registry),
+		}
 		if feature := of[member.Name]; feature != "" {
-			dependency.Alias, dependency.Condition, dependency.Tags = feature, feature+".enabled", []string{tag}
+			dependency.Alias = feature
+			dependency.Condition = feature + ".enabled"
+			dependency.Tags = []string{tag}
 		}
 		metadata.Dependencies = append(metadata.Dependencies, dependency)
 		all = append(all, setting{name: cmp.Or(dependency.Alias, member.Name), rule: map[string]any{"type": "object"}})

@@ -71,7 +71,8 @@ func featureValues(feature catalog.Feature, registry string) settings {
 	var images []string
 	for _, image := range feature.Images {
 		_, name, _ := strings.Cut(image, "/")
-		digests[name], images = matching(digestPattern), append(images, name)
+		digests[name] = matching(digestPattern)
+		images = append(images, name)
 	}
 	gates := map[string]any{}
 	for _, gate := range feature.Gates {
@@ -113,7 +114,8 @@ func definitionsValues(components []string) settings {
 
 // configurable has a workload read its resources and its nodes from values. The defaults are the rendered values.
 func configurable(feature catalog.Feature, m manifest) (settings, error) {
-	own, isManager := "", m.name == feature.Name+"-manager"
+	own := ""
+	isManager := m.name == feature.Name+"-manager"
 	path := ".Values."
 	if !isManager {
 		own = strings.TrimPrefix(m.name, feature.Name+"-")
@@ -178,7 +180,11 @@ func matching(pattern string) map[string]any {
 }
 
 func objectOf(properties map[string]any) map[string]any {
-	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	return map[string]any{
+		"type":                 "object",
+		"properties":           properties,
+		"additionalProperties": false,
+	}
 }
 
 func listOf(words []string) map[string]any {

@@ -46,7 +46,9 @@ func block[T any](parts []T, write func(T) (when string, lines []string, err err
 			return nil, err
 		}
 		if when != condition {
-			all, pending, condition = append(all, conditional(condition, pending)...), nil, when
+			all = append(all, conditional(condition, pending)...)
+			pending = nil
+			condition = when
 		}
 		pending = append(pending, lines...)
 	}

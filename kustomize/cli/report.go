@@ -81,7 +81,10 @@ func Reporting(
 	if output == "" {
 		return run(warned{flags, &warnings{out: streams.ErrOut}}, streams, nil)
 	}
-	report.Objects, report.Steps, report.Warnings, report.Left = []ReportedObject{}, []ReportedStep{}, []string{}, []string{}
+	report.Objects = []ReportedObject{}
+	report.Steps = []ReportedStep{}
+	report.Warnings = []string{}
+	report.Left = []string{}
 	lines := streams
 	lines.Out = streams.ErrOut
 	err := interrupted(ctx, run(warned{flags, &warnings{out: streams.ErrOut, report: report}}, lines, report))
@@ -105,8 +108,13 @@ func (r *Report) end(err error) {
 // Object adds that something was done to an object, with the lines that explain it.
 func (r *Report) Object(feature string, action Action, object *unstructured.Unstructured, message string) {
 	r.Add(ReportedObject{
-		Feature: feature, APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
-		Action: action, Message: message,
+		Feature:    feature,
+		APIVersion: object.GetAPIVersion(),
+		Kind:       object.GetKind(),
+		Namespace:  object.GetNamespace(),
+		Name:       object.GetName(),
+		Action:     action,
+		Message:    message,
 	})
 }
 
@@ -149,9 +157,15 @@ func (r *Report) Add(object ReportedObject) {
 
 // Step adds that a step has ended, with its result or its error.
 func (r *Report) Step(feature, name, message string, err error) {
-	step := ReportedStep{Feature: feature, Name: name, Result: stepDone, Message: message}
+	step := ReportedStep{
+		Feature: feature,
+		Name:    name,
+		Result:  stepDone,
+		Message: message,
+	}
 	if err != nil {
-		step.Result, step.Message = stepFailed, err.Error()
+		step.Result = stepFailed
+		step.Message = err.Error()
 	}
 	r.step(step)
 }

@@ -40,7 +40,12 @@ type flagsOf struct {
 // NewCommand returns flotilla drain.
 func NewCommand(flags genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) *cobra.Command {
 	var given flagsOf
-	d := &drain{streams: streams, clock: clock.RealClock{}, again: 5 * time.Second, look: time.Second}
+	d := &drain{
+		streams: streams,
+		clock:   clock.RealClock{},
+		again:   5 * time.Second,
+		look:    time.Second,
+	}
 	command := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Empty a node, except for pods of DaemonSets",
@@ -135,7 +140,8 @@ func (g *flagsOf) check(d *drain) error {
 	if err != nil {
 		return cli.MisuseErrorf("--pod-selector: %s", err)
 	}
-	d.pods, d.options.skipAfter = selector, time.Duration(g.skipAfter)*time.Second
+	d.pods = selector
+	d.options.skipAfter = time.Duration(g.skipAfter) * time.Second
 	return nil
 }
 

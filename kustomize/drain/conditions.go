@@ -46,7 +46,10 @@ func conditionsOf(before []corev1.NodeCondition, s stage, now metav1.Time) []cor
 	}
 	for i := range conditions {
 		c := &conditions[i]
-		c.Reason, c.Message, c.LastHeartbeatTime, c.LastTransitionTime = s.reason, s.message, now, now
+		c.Reason = s.reason
+		c.Message = s.message
+		c.LastHeartbeatTime = now
+		c.LastTransitionTime = now
 		at := slices.IndexFunc(before, func(b corev1.NodeCondition) bool { return b.Type == c.Type })
 		if at >= 0 && before[at].Status == c.Status {
 			c.LastTransitionTime = before[at].LastTransitionTime

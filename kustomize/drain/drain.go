@@ -89,7 +89,13 @@ func (d *drain) empty(ctx context.Context) error {
 
 // cordon keeps new pods from the node.
 func (d *drain) cordon(ctx context.Context, node *corev1.Node) error {
-	done := cli.ReportedObject{APIVersion: "v1", Kind: "Node", Name: d.node, Action: cli.Configured, Message: "cordoned"}
+	done := cli.ReportedObject{
+		APIVersion: "v1",
+		Kind:       "Node",
+		Name:       d.node,
+		Action:     cli.Configured,
+		Message:    "cordoned",
+	}
 	if node.Spec.Unschedulable {
 		done.Action, done.Message = cli.Unchanged, "was cordoned before"
 	}
@@ -97,7 +103,8 @@ func (d *drain) cordon(ctx context.Context, node *corev1.Node) error {
 		_, err := d.client.Core.CoreV1().Nodes().Patch(ctx, d.node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`),
 			metav1.PatchOptions{FieldManager: "flotilla", DryRun: d.asked()})
 		if err != nil {
-			done.Action, done.Message = cli.Refused, err.Error()
+			done.Action = cli.Refused
+			done.Message = err.Error()
 			d.report.Add(done)
 			return fmt.Errorf("cordon node %s: %w", d.node, err)
 		}
@@ -227,6 +234,11 @@ func (d *drain) leaving(ctx context.Context, tell bool) ([]*corev1.Pod, error) {
 // did reports what became of a pod.
 func (d *drain) did(pod *corev1.Pod, action cli.Action, why string) {
 	d.report.Add(cli.ReportedObject{
-		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, Action: action, Message: why,
+		APIVersion: "v1",
+		Kind:       "Pod",
+		Namespace:  pod.Namespace,
+		Name:       pod.Name,
+		Action:     action,
+		Message:    why,
 	})
 }

@@ -69,7 +69,11 @@ type Explanation struct {
 func Explain(w World) Explanation {
 	w.Pods = slices.Clone(w.Pods)
 	workload.SortPods(w.Pods)
-	e := Explanation{Report: progress.Judge(w.Set), Findings: []Finding{}, Unread: w.Unread}
+	e := Explanation{
+		Report:   progress.Judge(w.Set),
+		Findings: []Finding{},
+		Unread:   w.Unread,
+	}
 	if w.Set.Deleting {
 		e.Findings = deleted(w)
 		return e

@@ -40,7 +40,15 @@ func look(ctx context.Context, client *workload.Client, named workload.Named, no
 	if err != nil {
 		return World{}, err
 	}
-	l := &looker{client: client, world: World{Set: s, Pods: pods, Now: now, Nodes: map[string]*corev1.Node{}}}
+	l := &looker{
+		client: client,
+		world: World{
+			Set:   s,
+			Pods:  pods,
+			Now:   now,
+			Nodes: map[string]*corev1.Node{},
+		},
+	}
 	for _, part := range []struct {
 		name string
 		read func(context.Context) error
@@ -102,7 +110,11 @@ func (l *looker) disruptionBudgets(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		if b := &list.Items[i]; l.selected(b.Spec.Selector) {
-			l.world.Budgets = append(l.world.Budgets, Budget{Kind: "PodDisruptionBudget", Name: b.Name, Allowed: int(b.Status.DisruptionsAllowed)})
+			l.world.Budgets = append(l.world.Budgets, Budget{
+				Kind:    "PodDisruptionBudget",
+				Name:    b.Name,
+				Allowed: int(b.Status.DisruptionsAllowed),
+			})
 		}
 	}
 	return nil
@@ -156,7 +168,9 @@ func (l *looker) addBudget(object *unstructured.Unstructured) error {
 	}
 	if targeted || l.selected(b.Spec.Selector) {
 		l.world.Budgets = append(l.world.Budgets, Budget{
-			Kind: "PodUnavailableBudget", Name: object.GetName(), Allowed: b.Status.UnavailableAllowed,
+			Kind:    "PodUnavailableBudget",
+			Name:    object.GetName(),
+			Allowed: b.Status.UnavailableAllowed,
 		})
 	}
 	return nil
@@ -206,6 +220,10 @@ func (l *looker) manager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.world.Manager = &Manager{Namespace: d.Namespace, Name: d.Name, Ready: int(d.Status.ReadyReplicas)}
+	l.world.Manager = &Manager{
+		Namespace: d.Namespace,
+		Name:      d.Name,
+		Ready:     int(d.Status.ReadyReplicas),
+	}
 	return nil
 }

@@ -32,7 +32,8 @@ func group(pods []*corev1.Pod, of func(*corev1.Pod) *Finding) []Finding {
 		}
 		i := slices.IndexFunc(causes, func(c *cause) bool { return c.Why == f.Why && c.Help == f.Help })
 		if i < 0 {
-			i, causes = len(causes), append(causes, &cause{Finding: *f})
+			i = len(causes)
+			causes = append(causes, &cause{Finding: *f})
 		}
 		causes[i].pods = append(causes[i].pods, pod)
 	}
@@ -126,9 +127,13 @@ func held(w World) []Finding {
 		case workload.PreparingUpdate:
 			hook, name = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate"
 		case workload.Updated:
-			hook, name, until = w.Set.Lifecycle.InPlaceUpdate, "inPlaceUpdate", "is set again"
+			hook = w.Set.Lifecycle.InPlaceUpdate
+			name = "inPlaceUpdate"
+			until = "is set again"
 		case workload.PreparingNormal:
-			hook, name, until = w.Set.Lifecycle.PreNormal, "preNormal", "is set"
+			hook = w.Set.Lifecycle.PreNormal
+			name = "preNormal"
+			until = "is set"
 		}
 		if hook == nil {
 			return nil

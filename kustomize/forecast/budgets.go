@@ -34,8 +34,13 @@ func watchBudgets(scene *Scene, pods []*corev1.Pod) []*watchedBudget {
 			continue
 		}
 		b := &watchedBudget{
-			Budget:   Budget{Kind: "PodDisruptionBudget", Name: pdb.Name, Desired: int(pdb.Status.DesiredHealthy)},
-			selector: selector, ready: map[types.UID]bool{},
+			Budget: Budget{
+				Kind:    "PodDisruptionBudget",
+				Name:    pdb.Name,
+				Desired: int(pdb.Status.DesiredHealthy),
+			},
+			selector: selector,
+			ready:    map[types.UID]bool{},
 		}
 		selected := false
 		for _, pod := range pods {

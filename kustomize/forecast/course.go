@@ -53,7 +53,8 @@ func (r *Report) when(updated int) (after time.Duration, batches int) {
 			break
 		}
 		begun += max(b.InPlace+b.Recreated, b.Added)
-		after, batches = inSeconds(b.Seconds), batches+1
+		after = inSeconds(b.Seconds)
+		batches++
 	}
 	return after, batches
 }

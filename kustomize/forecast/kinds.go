@@ -13,5 +13,9 @@ const Version = "v1beta1"
 
 // kinds are the kinds that can be played with feature gates, by the feature that has them.
 func kinds() map[string]func(gates string) (rehearse.Kind, error) {
-	return map[string]func(string) (rehearse.Kind, error){"cloneset": cloneset.Kind, "statefulset": statefulset.Kind, "daemonset": daemonset.Kind}
+	return map[string]func(string) (rehearse.Kind, error){
+		"cloneset":    cloneset.Kind,
+		"statefulset": statefulset.Kind,
+		"daemonset":   daemonset.Kind,
+	}
 }

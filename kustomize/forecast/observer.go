@@ -40,14 +40,24 @@ type observer struct {
 // observe follows the pods of a set from now on.
 func observe(w *nodes.World, scene *Scene, set action.Object) *observer {
 	o := &observer{
-		world: w, scene: scene, began: w.Now(), end: w.Now(), uid: set.GetUID(), minReady: MinReadySeconds(set),
-		available: map[types.UID]bool{}, pods: map[types.UID]bool{},
-		inPlace: map[types.UID]bool{}, deleted: map[types.UID]bool{}, added: map[types.UID]bool{},
+		world:     w,
+		scene:     scene,
+		began:     w.Now(),
+		end:       w.Now(),
+		uid:       set.GetUID(),
+		minReady:  MinReadySeconds(set),
+		available: map[types.UID]bool{},
+		pods:      map[types.UID]bool{},
+		inPlace:   map[types.UID]bool{},
+		deleted:   map[types.UID]bool{},
+		added:     map[types.UID]bool{},
 	}
 	for _, pod := range w.View(nil).Owned(o.uid) {
 		o.count(pod)
 	}
-	o.started, o.lowest, o.most = len(o.available), len(o.available), len(o.pods)
+	o.started = len(o.available)
+	o.lowest = len(o.available)
+	o.most = len(o.pods)
 	o.budgets = watchBudgets(scene, w.View(nil).Owned(o.uid))
 	w.OnEvent(o.see)
 	return o
@@ -75,7 +85,8 @@ func (o *observer) see(e cluster.Event) {
 	} else {
 		o.count(pod)
 	}
-	o.lowest, o.most = min(o.lowest, len(o.available)), max(o.most, len(o.pods))
+	o.lowest = min(o.lowest, len(o.available))
+	o.most = max(o.most, len(o.pods))
 	for _, b := range o.budgets {
 		b.see(pod, e.Type == cluster.Deleted)
 	}
@@ -146,10 +157,15 @@ func (o *observer) batch(now time.Time) *Batch {
 
 // report puts the numbers into a forecast.
 func (o *observer) report(f *Report) {
-	f.Seconds, f.Batches = seconds(o.end.Sub(o.began)), o.batches
-	f.InPlace, f.Available, f.LowestAvailable, f.MostPods = len(o.inPlace), o.started, o.lowest, o.most
+	f.Seconds = seconds(o.end.Sub(o.began))
+	f.Batches = o.batches
+	f.InPlace = len(o.inPlace)
+	f.Available = o.started
+	f.LowestAvailable = o.lowest
+	f.MostPods = o.most
 	f.Recreated = min(len(o.deleted), len(o.added))
-	f.Added, f.Removed = len(o.added)-f.Recreated, len(o.deleted)-f.Recreated
+	f.Added = len(o.added) - f.Recreated
+	f.Removed = len(o.deleted) - f.Recreated
 	f.Waits = o.waits.list(o.began, o.end)
 	for _, b := range o.budgets {
 		f.Budgets = append(f.Budgets, b.Budget)

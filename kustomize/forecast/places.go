@@ -24,7 +24,11 @@ func (s *Scene) places() []*corev1.Node {
 			continue
 		}
 		seen[name] = true
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{corev1.LabelHostname: name}}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			UID:    types.UID(name),
+			Labels: map[string]string{corev1.LabelHostname: name},
+		}}
 		maps.Copy(node.Labels, selector)
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		all = append(all, node)

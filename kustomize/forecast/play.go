@@ -57,7 +57,12 @@ type player struct {
 
 // Play plays an edit of the scene until nothing is left to do. It fails if the scene cannot be read, or ctx ends.
 func Play(ctx context.Context, scene *Scene, edit Edit) (*Report, error) {
-	p := &player{scene: scene, edit: edit, times: Learn(scene.Pods), key: types.NamespacedName{Namespace: scene.Set.GetNamespace(), Name: scene.Set.GetName()}}
+	p := &player{
+		scene: scene,
+		edit:  edit,
+		times: Learn(scene.Pods),
+		key:   types.NamespacedName{Namespace: scene.Set.GetNamespace(), Name: scene.Set.GetName()},
+	}
 	if edit.Times != nil {
 		p.times = *edit.Times
 	}
@@ -88,18 +93,18 @@ func (p *player) begin() (before action.Object, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s, quotas := newScheduler(p.scene.Others, p.scene.Volumes), newQuotas(p.scene.Quotas)
+	s := newScheduler(p.scene.Others, p.scene.Volumes)
+	quotas := newQuotas(p.scene.Quotas)
 	p.spare, p.spreads = budget.New(), spread.New()
-	images := map[string]cluster.Image{}
-	for _, image := range missing(p.scene.Pods) {
-		images[image] = cluster.Image{PullError: true}
-	}
-	for _, image := range p.edit.Crash {
-		images[image] = cluster.Image{CrashLoop: true}
-	}
 	options := cluster.Options{
-		Calm: true, Seed: uint64(p.scene.Now.UnixNano()), Begin: p.scene.Now, Takes: p.times.Of, Schedule: s.schedule, Room: s.room,
-		Images: images, JudgesResizes: p.scene.judgesResizes(),
+		Calm:          true,
+		Seed:          uint64(p.scene.Now.UnixNano()),
+		Begin:         p.scene.Now,
+		Takes:         p.times.Of,
+		Schedule:      s.schedule,
+		Room:          s.room,
+		Images:        p.images(),
+		JudgesResizes: p.scene.judgesResizes(),
 		Admission: func(w *cluster.World, e cluster.Event) error {
 			if err := quotas.admit(e); err != nil {
 				return err
@@ -120,7 +125,8 @@ func (p *player) begin() (before action.Object, err error) {
 	if p.scene.hasAgents() {
 		p.world.NodeAgents()
 	}
-	p.last, p.uids = p.world.Now(), map[types.UID]bool{}
+	p.last = p.world.Now()
+	p.uids = map[types.UID]bool{}
 	for _, pod := range p.scene.Pods {
 		p.uids[pod.UID] = true
 	}
@@ -133,6 +139,18 @@ func (p *player) begin() (before action.Object, err error) {
 	answerHooks(p.world, p.scene)
 	expandClaims(p.world)
 	return p.set(), nil
+}
+
+// images are those that cannot be pulled, and those whose containers crash.
+func (p *player) images() map[string]cluster.Image {
+	images := map[string]cluster.Image{}
+	for _, image := range missing(p.scene.Pods) {
+		images[image] = cluster.Image{PullError: true}
+	}
+	for _, image := range p.edit.Crash {
+		images[image] = cluster.Image{CrashLoop: true}
+	}
+	return images
 }
 
 // set is the workload of the world.
@@ -251,8 +269,14 @@ func (p *player) forecast(before action.Object) (*Report, error) {
 		return nil, err
 	}
 	f := &Report{
-		Kind: p.scene.Kind.Name, Namespace: p.key.Namespace, Name: p.key.Name,
-		Times: UsedTimes{Creating: seconds(p.times.Creating), Starting: seconds(p.times.Starting), Learnt: p.times.Learnt},
+		Kind:      p.scene.Kind.Name,
+		Namespace: p.key.Namespace,
+		Name:      p.key.Name,
+		Times: UsedTimes{
+			Creating: seconds(p.times.Creating),
+			Starting: seconds(p.times.Starting),
+			Learnt:   p.times.Learnt,
+		},
 	}
 	judged := progress.Judge(set)
 	f.Phase, f.Message = judged.Phase, judged.Message
@@ -279,7 +303,11 @@ func (p *player) forecast(before action.Object) (*Report, error) {
 			continue
 		}
 		f.Budgets = append(f.Budgets, Budget{
-			Kind: "PodUnavailableBudget", Name: s.Budget.Name, Desired: int(s.Lowest.Desired), Lowest: int(s.Lowest.Available), Refused: s.Refused,
+			Kind:    "PodUnavailableBudget",
+			Name:    s.Budget.Name,
+			Desired: int(s.Lowest.Desired),
+			Lowest:  int(s.Lowest.Available),
+			Refused: s.Refused,
 		})
 	}
 	f.Subsets = p.subsets()

@@ -112,7 +112,9 @@ func usageOfPod(pod *corev1.Pod) corev1.ResourceList {
 func usageOfClaim(claim *corev1.PersistentVolumeClaim) corev1.ResourceList {
 	storage := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	used := corev1.ResourceList{
-		"count/persistentvolumeclaims": one(), corev1.ResourcePersistentVolumeClaims: one(), corev1.ResourceRequestsStorage: storage,
+		"count/persistentvolumeclaims":        one(),
+		corev1.ResourcePersistentVolumeClaims: one(),
+		corev1.ResourceRequestsStorage:        storage,
 	}
 	if class := corev1.ResourceName(volume.GetPersistentVolumeClaimClass(claim)); class != "" {
 		ofClass := class + ".storageclass.storage.k8s.io/"

@@ -176,17 +176,29 @@ func (s *Scene) ReadOthers(ctx context.Context, client *workload.Client) {
 
 // outline is the part of a pod that a scheduler and the kubelet of its node look at.
 func outline(pod *corev1.Pod) *corev1.Pod {
-	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels}}
-	o.Spec.NodeName, o.Spec.Overhead, o.Status.Phase = pod.Spec.NodeName, pod.Spec.Overhead, pod.Status.Phase
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace,
+		Name:      pod.Name,
+		UID:       pod.UID,
+		Labels:    pod.Labels,
+	}}
+	o.Spec.NodeName = pod.Spec.NodeName
+	o.Spec.Overhead = pod.Spec.Overhead
+	o.Status.Phase = pod.Status.Phase
 	for _, c := range pod.Spec.InitContainers {
-		o.Spec.InitContainers = append(o.Spec.InitContainers, corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
+		o.Spec.InitContainers = append(o.Spec.InitContainers, corev1.Container{
+			Name:          c.Name,
+			Resources:     c.Resources,
+			RestartPolicy: c.RestartPolicy,
+		})
 	}
 	for _, c := range pod.Spec.Containers {
 		o.Spec.Containers = append(o.Spec.Containers, corev1.Container{Name: c.Name, Resources: c.Resources})
 	}
 	if pending := podstate.Condition(pod, corev1.PodResizePending); pending != nil {
 		o.Status.Conditions = []corev1.PodCondition{*pending}
-		o.Status.InitContainerStatuses, o.Status.ContainerStatuses = pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses
+		o.Status.InitContainerStatuses = pod.Status.InitContainerStatuses
+		o.Status.ContainerStatuses = pod.Status.ContainerStatuses
 	}
 	return o
 }

@@ -97,7 +97,11 @@ func (s *scheduler) schedule(w *cluster.World, pod *corev1.Pod) (node, reason st
 	}
 	refused := map[string]int{}
 	best := -1
-	wants := needs{pod: pod, requests: requests(pod), volumes: s.volumesOf(w, pod)}
+	wants := needs{
+		pod:      pod,
+		requests: requests(pod),
+		volumes:  s.volumesOf(w, pod),
+	}
 	for _, candidate := range sites {
 		if why := filter(candidate, sites, wants); why != "" {
 			refused[why]++

@@ -80,7 +80,8 @@ func isBestEffort(pod *corev1.Pod) bool {
 // affinityTerms returns the terms of the pod that select pods, required and preferred.
 func affinityTerms(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	affinity := ptr.Deref(pod.Spec.Affinity, corev1.Affinity{})
-	near, far := ptr.Deref(affinity.PodAffinity, corev1.PodAffinity{}), ptr.Deref(affinity.PodAntiAffinity, corev1.PodAntiAffinity{})
+	near := ptr.Deref(affinity.PodAffinity, corev1.PodAffinity{})
+	far := ptr.Deref(affinity.PodAntiAffinity, corev1.PodAntiAffinity{})
 	terms := slices.Concat(near.RequiredDuringSchedulingIgnoredDuringExecution, far.RequiredDuringSchedulingIgnoredDuringExecution)
 	for _, preferred := range slices.Concat(near.PreferredDuringSchedulingIgnoredDuringExecution, far.PreferredDuringSchedulingIgnoredDuringExecution) {
 		terms = append(terms, preferred.PodAffinityTerm)

@@ -12,7 +12,12 @@ func (p *player) subsets() []Subset {
 			continue
 		}
 		for _, s := range state.Subsets {
-			one := Subset{Spread: state.Spread.Name, Name: s.Name, Pods: s.Pods, Closed: s.Closed}
+			one := Subset{
+				Spread: state.Spread.Name,
+				Name:   s.Name,
+				Pods:   s.Pods,
+				Closed: s.Closed,
+			}
 			if s.Limit != spread.Unlimited {
 				one.Limit = new(s.Limit)
 			}

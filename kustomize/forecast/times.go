@@ -45,7 +45,11 @@ func Learn(pods []*corev1.Pod) Times {
 			creating = append(creating, d)
 		}
 	}
-	return Times{Creating: mean(creating), Starting: mean(starting), Learnt: len(starting)}
+	return Times{
+		Creating: mean(creating),
+		Starting: mean(starting),
+		Learnt:   len(starting),
+	}
 }
 
 // startOf returns when the last container of a pod started, and whether any had run before.

@@ -24,7 +24,8 @@ func (s *Scene) ReadVolumes(ctx context.Context, client *workload.Client) {
 			names = append(names, claim.Spec.VolumeName)
 		}
 	}
-	volumes, errs := make([]*corev1.PersistentVolume, len(names)), make([]error, len(names))
+	volumes := make([]*corev1.PersistentVolume, len(names))
+	errs := make([]error, len(names))
 	workqueue.ParallelizeUntil(ctx, readers, len(names), func(i int) {
 		volumes[i], errs[i] = client.Core.CoreV1().PersistentVolumes().Get(ctx, names[i], metav1.GetOptions{})
 	})

@@ -45,7 +45,8 @@ func (w *waits) see(set *workload.Set, now time.Time) {
 		}
 	}
 	w.now = len(w.found)
-	w.found, w.times = append(w.found, Wait{Reason: c.Reason, Message: c.Message}), append(w.times, now)
+	w.found = append(w.found, Wait{Reason: c.Reason, Message: c.Message})
+	w.times = append(w.times, now)
 	w.lasts = append(w.lasts, 0)
 }
 
@@ -62,7 +63,8 @@ func (w *waits) list(began, ended time.Time) []Wait {
 	w.close(ended)
 	var long []Wait
 	for i, wait := range w.found {
-		wait.Seconds, wait.Lasts = seconds(w.times[i].Sub(began)), seconds(w.lasts[i])
+		wait.Seconds = seconds(w.times[i].Sub(began))
+		wait.Lasts = seconds(w.lasts[i])
 		if w.lasts[i] >= brief {
 			long = append(long, wait)
 		}

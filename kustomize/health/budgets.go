@@ -41,7 +41,11 @@ func unreadable(stored []unstructured.Unstructured) (findings []Finding) {
 			if name == "" {
 				continue
 			}
-			findings = append(findings, Finding{About: "budget", Trouble: fmt.Sprintf("%s: %v", name, c["message"]), Help: help})
+			findings = append(findings, Finding{
+				About:   "budget",
+				Trouble: fmt.Sprintf("%s: %v", name, c["message"]),
+				Help:    help,
+			})
 		}
 	}
 	return findings

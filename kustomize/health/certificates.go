@@ -24,8 +24,9 @@ func certificates(report *Report, now time.Time) []Finding {
 			}
 			if trouble := judgeBundle(bundle, now); trouble != "" {
 				findings = append(findings, Finding{
-					About: report.Feature, Trouble: apply.Describe(live) + ": " + trouble,
-					Help: "The operator writes the CA bundle: check its log. With component certmanager, check the log of cert-manager.",
+					About:   report.Feature,
+					Trouble: apply.Describe(live) + ": " + trouble,
+					Help:    "The operator writes the CA bundle: check its log. With component certmanager, check the log of cert-manager.",
 				})
 				break
 			}

@@ -37,9 +37,10 @@ func leftOut(report *Report) []Finding {
 	var findings []Finding
 	for _, component := range report.leftOut {
 		findings = append(findings, Finding{
-			About: report.Feature, Trouble: fmt.Sprintf("component %s is left out, and with it its permissions", component),
-			Help: fmt.Sprintf("Objects that need them wait. To add the component: flotilla install %s --component %s", report.Feature, component),
-			Note: true,
+			About:   report.Feature,
+			Trouble: fmt.Sprintf("component %s is left out, and with it its permissions", component),
+			Help:    fmt.Sprintf("Objects that need them wait. To add the component: flotilla install %s --component %s", report.Feature, component),
+			Note:    true,
 		})
 	}
 	return findings

@@ -158,11 +158,16 @@ func examine(ctx context.Context, cluster *apply.Cluster, clock clock.Clock) (fi
 func changingHands(report *Report, presence openkruise.Presence) []Finding {
 	switch {
 	case report.Takeover != "":
-		return []Finding{{About: report.Feature, Trouble: report.Takeover, Help: report.handover.Help()}}
+		return []Finding{{
+			About:   report.Feature,
+			Trouble: report.Takeover,
+			Help:    report.handover.Help(),
+		}}
 	case report.TakenOver != "" && !presence.There() && report.handover.From == openkruise.Default():
 		return []Finding{{
-			About: report.Feature, Trouble: "it was taken over from OpenKruise. OpenKruise is gone, but the takeover is not finished",
-			Help: "Finish the takeover: " + report.handover.Finish(),
+			About:   report.Feature,
+			Trouble: "it was taken over from OpenKruise. OpenKruise is gone, but the takeover is not finished",
+			Help:    "Finish the takeover: " + report.handover.Finish(),
 		}}
 	}
 	return nil
@@ -193,7 +198,8 @@ func faults(report *Report) []Finding {
 	}
 	if len(untrusted) > 0 {
 		findings = append(findings, Finding{
-			About: report.Feature, Trouble: summary(untrusted),
+			About:   report.Feature,
+			Trouble: summary(untrusted),
 			Help: "The operator writes the CA. Find the cause in its log: kubectl -n " + install.Namespace +
 				" logs deployment/" + report.Feature + "-manager",
 		})
@@ -223,8 +229,9 @@ func rights(report *Report) []Finding {
 		for _, field := range []string{"rules", "subjects", "roleRef"} {
 			if want, has := wanted.Object[field]; has && !covers(live.Object[field], want) {
 				findings = append(findings, Finding{
-					About: report.Feature, Trouble: "field " + field + " of " + apply.Describe(wanted) + " differs from the manifests",
-					Help: "Show the difference: flotilla install " + report.Feature + " --diff",
+					About:   report.Feature,
+					Trouble: "field " + field + " of " + apply.Describe(wanted) + " differs from the manifests",
+					Help:    "Show the difference: flotilla install " + report.Feature + " --diff",
 				})
 			}
 		}
@@ -275,21 +282,25 @@ func skew(reports []*Report) []Finding {
 			parts = append(parts, minor+" ("+strings.Join(minors[minor], ", ")+")")
 		}
 		findings = append(findings, Finding{
-			About: "cluster", Trouble: "managers have different minor versions: " + strings.Join(parts, ", "),
-			Help: "They work together; upgrade the older ones when you can.", Note: true,
+			About:   "cluster",
+			Trouble: "managers have different minor versions: " + strings.Join(parts, ", "),
+			Help:    "They work together; upgrade the older ones when you can.",
+			Note:    true,
 		})
 	}
 	for _, report := range reports {
 		if report.OutOfDate {
 			findings = append(findings, Finding{
-				About: report.Feature, Trouble: "version " + report.Version + " is out of date",
-				Help: "Install " + report.Available + ": flotilla install " + report.Feature,
+				About:   report.Feature,
+				Trouble: "version " + report.Version + " is out of date",
+				Help:    "Install " + report.Available + ": flotilla install " + report.Feature,
 			})
 		}
 		if report.Newer {
 			findings = append(findings, Finding{
-				About: report.Feature, Trouble: "version " + report.Version + " is newer than this command, which has " + report.Available,
-				Help: "Use the command of " + report.Version + ". This one would install older manifests.",
+				About:   report.Feature,
+				Trouble: "version " + report.Version + " is newer than this command, which has " + report.Available,
+				Help:    "Use the command of " + report.Version + ". This one would install older manifests.",
 			})
 		}
 	}
@@ -307,8 +318,9 @@ func reach(ctx context.Context, cluster *apply.Cluster, report *Report) []Findin
 		err := cluster.TryCreate(ctx, resource, probe(crd, resource))
 		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
 			findings = append(findings, Finding{
-				About: report.Feature, Trouble: "its webhooks cannot be reached: " + err.Error(),
-				Help: "The API server must reach port 9876 of the pods of Service " + install.Namespace + "/" + report.Feature + "-webhook.",
+				About:   report.Feature,
+				Trouble: "its webhooks cannot be reached: " + err.Error(),
+				Help:    "The API server must reach port 9876 of the pods of Service " + install.Namespace + "/" + report.Feature + "-webhook.",
 			})
 			break
 		}

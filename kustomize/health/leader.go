@@ -51,7 +51,8 @@ func (r *Report) followLeader(ctx context.Context, cluster *apply.Cluster, clock
 	}
 	fault, after, err := look()
 	if err == nil && fault != "" && before == after {
-		r.Faults, r.Healthy = append(r.Faults, fault), false
+		r.Faults = append(r.Faults, fault)
+		r.Healthy = false
 	}
 	return err
 }

@@ -60,7 +60,12 @@ func Observe(ctx context.Context, cluster *apply.Cluster, feature catalog.Featur
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Feature: feature.Name, Available: feature.Version, wanted: wanted, live: map[string]*unstructured.Unstructured{}}
+	report := &Report{
+		Feature:   feature.Name,
+		Available: feature.Version,
+		wanted:    wanted,
+		live:      map[string]*unstructured.Unstructured{},
+	}
 	for _, object := range wanted {
 		live, err := cluster.Get(ctx, object)
 		if err != nil {

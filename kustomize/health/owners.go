@@ -72,8 +72,9 @@ func beside(report *Report, presence openkruise.Presence, findings []Finding) []
 
 func second(report *Report, resource schema.GroupVersionResource, how string) Finding {
 	return Finding{
-		About: report.Feature, Trouble: fmt.Sprintf("another controller also manages %s: %s", resource.GroupResource(), how),
-		Help: "A kind must have one controller: remove the other one, or exclude this kind from it.",
+		About:   report.Feature,
+		Trouble: fmt.Sprintf("another controller also manages %s: %s", resource.GroupResource(), how),
+		Help:    "A kind must have one controller: remove the other one, or exclude this kind from it.",
 	}
 }
 

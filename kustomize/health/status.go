@@ -93,7 +93,9 @@ func observeAll(ctx context.Context, cluster *apply.Cluster, presence openkruise
 			return nil, fmt.Errorf("look at %s: %w", feature.Name, err)
 		}
 		if handover, there := presence.Handovers[feature.Name]; there {
-			report.handover, report.Takeover, report.TakenOver = &handover, handover.Trouble(), handover.State()
+			report.handover = &handover
+			report.Takeover = handover.Trouble()
+			report.TakenOver = handover.State()
 		}
 		if !report.Installed && report.besideOpenKruise(presence) != "" {
 			report.OpenKruise = "OpenKruise manages its kinds: " + openkruise.InsteadOf(feature.Name)
@@ -125,7 +127,8 @@ func table(out io.Writer, reports []*Report) {
 		if report.Installed {
 			version, health = report.Version, "healthy"
 			if !report.Healthy {
-				health, message = "unhealthy", summary(report.Faults)
+				health = "unhealthy"
+				message = summary(report.Faults)
 			} else if report.OutOfDate {
 				message = "out of date: this command installs " + report.Available
 			} else if report.Newer {
@@ -174,7 +177,12 @@ func NewVersionsCommand(flags genericclioptions.RESTClientGetter, streams generi
 }
 
 func versionsOf(report *Report) Versions {
-	versions := Versions{Feature: report.Feature, Installed: report.Version, Available: report.Available, Kinds: map[string][]string{}}
+	versions := Versions{
+		Feature:   report.Feature,
+		Installed: report.Version,
+		Available: report.Available,
+		Kinds:     map[string][]string{},
+	}
 	for _, live := range report.live {
 		if live.GetKind() != "CustomResourceDefinition" {
 			continue

@@ -40,7 +40,10 @@ func Kustomization(feature catalog.Feature, settings Settings) types.Kustomizati
 	for _, name := range feature.Images {
 		tag, digest := settings.reference(feature, name)
 		kustomization.Images = append(kustomization.Images, types.Image{
-			Name: name, NewName: settings.image(name), NewTag: tag, Digest: digest,
+			Name:    name,
+			NewName: settings.image(name),
+			NewTag:  tag,
+			Digest:  digest,
 		})
 	}
 	// A component may be named twice, or together with the feature gate that it turns on. kustomize refuses its objects twice.

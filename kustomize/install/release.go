@@ -23,7 +23,8 @@ type release struct{ namespace, name string }
 
 // releaseOf returns the release that an object of ours is part of, as Helm has noted it there.
 func releaseOf(object *unstructured.Unstructured) (of release, found bool) {
-	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	labels := object.GetLabels()
+	annotations := object.GetAnnotations()
 	if labels["app.kubernetes.io/part-of"] != "flotilla" || labels["app.kubernetes.io/managed-by"] != "Helm" {
 		return release{}, false
 	}

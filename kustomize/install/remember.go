@@ -34,8 +34,12 @@ type memory struct {
 // remember writes the settings down in the manager's Deployment. Without any, nothing is written.
 func remember(objects []*unstructured.Unstructured, feature catalog.Feature, settings Settings) error {
 	kept := memory{
-		Registry: settings.Registry, Components: settings.componentsFor(feature), Without: settings.withoutFor(feature),
-		Gates: settings.Gates[feature.Name], PullSecret: settings.PullSecret, Patches: settings.Patches,
+		Registry:   settings.Registry,
+		Components: settings.componentsFor(feature),
+		Without:    settings.withoutFor(feature),
+		Gates:      settings.Gates[feature.Name],
+		PullSecret: settings.PullSecret,
+		Patches:    settings.Patches,
 	}
 	if tag, chosen := settings.Versions[feature.Name]; chosen {
 		kept.Version, kept.Manifests = tag, feature.Version
@@ -76,7 +80,9 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 		return Settings{}, nil, fmt.Errorf("read the settings of the last install of %s (--defaults discards them): annotation %s of %s: %w",
 			feature.Name, SettingsAnnotation, apply.Describe(manager), err)
 	}
-	earlier.Registry, earlier.PullSecret, earlier.Patches = kept.Registry, kept.PullSecret, kept.Patches
+	earlier.Registry = kept.Registry
+	earlier.PullSecret = kept.PullSecret
+	earlier.Patches = kept.Patches
 	for _, gate := range kept.Gates {
 		if !slices.Contains(feature.Gates, gate.Name) {
 			lost = append(lost, fmt.Sprintf("its operator has no feature gate %s", gate.Name))
@@ -115,9 +121,13 @@ func Recall(feature catalog.Feature, manager *unstructured.Unstructured) (earlie
 // and gates are added to earlier ones. A component that was left out stays out until it is named.
 func (s Settings) Over(feature catalog.Feature, earlier Settings) Settings {
 	merged := Settings{
-		Registry: cmp.Or(s.Registry, earlier.Registry), PullSecret: cmp.Or(s.PullSecret, earlier.PullSecret),
-		OnlyNamespace: cmp.Or(s.OnlyNamespace, earlier.OnlyNamespace), Components: slices.Clone(earlier.Components),
-		Versions: map[string]string{}, Gates: map[string][]Gate{}, Patches: s.Patches,
+		Registry:      cmp.Or(s.Registry, earlier.Registry),
+		PullSecret:    cmp.Or(s.PullSecret, earlier.PullSecret),
+		OnlyNamespace: cmp.Or(s.OnlyNamespace, earlier.OnlyNamespace),
+		Components:    slices.Clone(earlier.Components),
+		Versions:      map[string]string{},
+		Gates:         map[string][]Gate{},
+		Patches:       s.Patches,
 	}
 	if len(merged.Patches) == 0 {
 		merged.Patches = earlier.Patches
@@ -223,7 +233,8 @@ func (i *installer) recall(ctx context.Context, cluster *apply.Cluster, feature 
 	if err != nil {
 		return Settings{}, err
 	}
-	merged, given := i.settings.Over(feature, earlier), i.settings.flags(feature)
+	merged := i.settings.Over(feature, earlier)
+	given := i.settings.flags(feature)
 	kept := slices.DeleteFunc(merged.flags(feature), func(flag string) bool { return slices.Contains(given, flag) })
 	if len(kept) > 0 {
 		fmt.Fprintf(i.streams.Out, "%s keeps %s (--defaults discards these settings)\n", feature.Name, strings.Join(kept, " "))

@@ -29,7 +29,11 @@ var rendered = renderings{by: map[rendering][]*unstructured.Unstructured{}} //no
 func (r *renderings) of(feature catalog.Feature, kustomization []byte) ([]*unstructured.Unstructured, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	key := rendering{feature: feature.Name, schemaless: feature.Schemaless, kustomization: string(kustomization)}
+	key := rendering{
+		feature:       feature.Name,
+		schemaless:    feature.Schemaless,
+		kustomization: string(kustomization),
+	}
 	objects, has := r.by[key]
 	if !has {
 		var err error

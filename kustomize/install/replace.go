@@ -47,7 +47,8 @@ func (r Replacement) Start(ctx context.Context, cluster *apply.Cluster) error {
 	if err != nil {
 		return err
 	}
-	i, progress := r.installer(), apply.NewProgress(r.Out)
+	i := r.installer()
+	progress := apply.NewProgress(r.Out)
 	for _, stage := range apply.Stages(objects) {
 		if stage.Name != apply.Rights && stage.Name != apply.Managers {
 			continue
@@ -75,13 +76,23 @@ func (r Replacement) MayRemove(ctx context.Context, cluster *apply.Cluster) erro
 
 // Remove deletes the objects that Install applied; CRDs, objects and pods stay.
 func (r Replacement) Remove(ctx context.Context, cluster *apply.Cluster) error {
-	u := uninstaller{streams: genericiooptions.IOStreams{Out: r.Out}, report: r.Report, timeout: r.Timeout}
+	u := uninstaller{
+		streams: genericiooptions.IOStreams{Out: r.Out},
+		report:  r.Report,
+		timeout: r.Timeout,
+	}
 	return u.remove(ctx, cluster, r.Feature)
 }
 
 func (r Replacement) installer() *installer {
 	return &installer{
-		streams: genericiooptions.IOStreams{Out: r.Out}, report: r.Report, settings: r.Settings, dryRun: dryRunNone,
-		force: true, guard: true, wait: r.Wait, timeout: r.Timeout,
+		streams:  genericiooptions.IOStreams{Out: r.Out},
+		report:   r.Report,
+		settings: r.Settings,
+		dryRun:   dryRunNone,
+		force:    true,
+		guard:    true,
+		wait:     r.Wait,
+		timeout:  r.Timeout,
 	}
 }

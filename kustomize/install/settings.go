@@ -75,8 +75,12 @@ func Shared() []string {
 // FEATURE:NAME=BOOL. A gate without a feature is for the features with managers that read it. Errors are misuse.
 func Read(features []catalog.Feature, choices Choices) (Settings, error) {
 	settings := Settings{
-		Versions: map[string]string{}, Components: choices.Components, Without: choices.Without, Gates: map[string][]Gate{},
-		OnlyNamespace: choices.OnlyNamespace, PullSecret: choices.PullSecret,
+		Versions:      map[string]string{},
+		Components:    choices.Components,
+		Without:       choices.Without,
+		Gates:         map[string][]Gate{},
+		OnlyNamespace: choices.OnlyNamespace,
+		PullSecret:    choices.PullSecret,
 	}
 	var err error
 	if settings.Registry, err = checkRegistry(choices.Registry); err != nil {

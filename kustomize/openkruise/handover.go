@@ -78,7 +78,10 @@ func RecordOf(feature string) *unstructured.Unstructured {
 func (h Handover) Write(object *unstructured.Unstructured) {
 	data := map[string]any{}
 	for key, value := range map[string]string{
-		stepKey: h.Step, directionKey: string(h.Direction), namespaceKey: h.From.Namespace, accountKey: h.From.Account,
+		stepKey:      h.Step,
+		directionKey: string(h.Direction),
+		namespaceKey: h.From.Namespace,
+		accountKey:   h.From.Account,
 	} {
 		if value != "" {
 			data[key] = value
@@ -91,8 +94,10 @@ func (h Handover) Write(object *unstructured.Unstructured) {
 func Read(object *unstructured.Unstructured) Handover {
 	data, _, _ := unstructured.NestedStringMap(object.Object, "data")
 	handover := Handover{
-		Feature: strings.TrimPrefix(object.GetName(), recordPrefix), Step: data[stepKey], Direction: Direction(data[directionKey]),
-		From: Manager{Namespace: data[namespaceKey], Account: data[accountKey]},
+		Feature:   strings.TrimPrefix(object.GetName(), recordPrefix),
+		Step:      data[stepKey],
+		Direction: Direction(data[directionKey]),
+		From:      Manager{Namespace: data[namespaceKey], Account: data[accountKey]},
 	}
 	if handover.Direction == "" {
 		handover.Direction = Over

@@ -35,7 +35,8 @@ func Keepers(objects ...*unstructured.Unstructured) []string {
 
 // keeperOf returns who manages an object. A tool that applies again and again comes before Helm, which it may use.
 func keeperOf(object *unstructured.Unstructured) string {
-	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	labels := object.GetLabels()
+	annotations := object.GetAnnotations()
 	application, _, _ := strings.Cut(annotations[argoTracking], ":")
 	application = cmp.Or(application, labels[argoInstance])
 	if application == "" && appliedBy(object, "argocd-controller") {

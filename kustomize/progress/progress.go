@@ -42,8 +42,13 @@ type Report struct {
 // Judge returns how far the rollout of a workload is.
 func Judge(s *workload.Set) Report {
 	p := Report{
-		Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name, Revision: s.UpdateRevision,
-		Wanted: s.Wanted, Updated: s.Updated, Available: s.Available,
+		Kind:      s.Kind.Name,
+		Namespace: s.Namespace,
+		Name:      s.Name,
+		Revision:  s.UpdateRevision,
+		Wanted:    s.Wanted,
+		Updated:   s.Updated,
+		Available: s.Available,
 	}
 	if s.Target != workload.Unknown {
 		p.Target = &s.Target

@@ -23,7 +23,8 @@ func (r *Renderer) Build(tree Tree, folder string) (manifests []byte, err error)
 	defer func() {
 		// The library panics on some malformed input.
 		if cause := recover(); cause != nil {
-			manifests, err = nil, fmt.Errorf("build %s: %v", folder, cause)
+			manifests = nil
+			err = fmt.Errorf("build %s: %v", folder, cause)
 		}
 	}()
 	resources, err := krusty.MakeKustomizer(options()).Run(tree.files, path.Join("/", folder))

@@ -28,7 +28,8 @@ Lines begin with + (added), - (removed) or ~ (changed).`,
 			if err != nil {
 				return err
 			}
-			next, name := workload.Plain(s.Template()), "the template"
+			next := workload.Plain(s.Template())
+			name := "the template"
 			if to != 0 {
 				newer, err := numbered(s, revisions, to)
 				if err != nil {

@@ -32,7 +32,8 @@ func rows(s *workload.Set, pods []*corev1.Pod) []row {
 		label := workload.RevisionOf(pod)
 		i := slices.IndexFunc(all, func(r row) bool { return workload.SameRevision(r.revision, label) || r.revision == label })
 		if i < 0 {
-			i, all = len(all), append(all, row{revision: label, role: "older"})
+			i = len(all)
+			all = append(all, row{revision: label, role: "older"})
 		}
 		all[i].pods = append(all[i].pods, pod)
 	}

@@ -61,7 +61,12 @@ had when its template was changed.`,
 func entries(s *workload.Set, revisions []*workload.Revision, pods []*corev1.Pod) []entry {
 	list := make([]entry, 0, len(revisions))
 	for _, r := range revisions {
-		e := entry{Revision: r.Number, Name: r.Name, Images: r.Images(), Cause: r.Cause()}
+		e := entry{
+			Revision: r.Number,
+			Name:     r.Name,
+			Images:   r.Images(),
+			Cause:    r.Cause(),
+		}
 		for _, pod := range pods {
 			if workload.SameRevision(workload.RevisionOf(pod), r.Name) {
 				e.Pods++

@@ -24,7 +24,11 @@ func (c common) status() *cobra.Command {
 The exit code is 0 if the rollout is complete, and 3 if it has failed or --timeout has passed. With --watch=false the command
 prints the state at once, with exit code 3 for a rollout that is incomplete.`,
 		func(ctx context.Context, client *workload.Client, s *workload.Set) error {
-			tell := voice{out: c.streams.Out, output: output, last: new("")}
+			tell := voice{
+				out:    c.streams.Out,
+				output: output,
+				last:   new(""),
+			}
 			if !follow {
 				p := progress.Judge(s)
 				return tell.end(p, answer(p))

@@ -140,7 +140,8 @@ func manifestOf(file string, in io.Reader) (*unstructured.Unstructured, workload
 		if found != nil {
 			return nil, named, cli.MisuseErrorf("%s has several workloads, such as %s: simulate plays one", file, named)
 		}
-		found, named = o, workload.Named{Kind: kind, Name: o.GetName()}
+		found = o
+		named = workload.Named{Kind: kind, Name: o.GetName()}
 	}
 	if found == nil {
 		return nil, named, cli.MisuseErrorf("%s has no CloneSet, StatefulSet or DaemonSet of %s", file, workload.Group)
@@ -212,7 +213,8 @@ func exist(scene *forecast.Scene, nodes, pods []string) error {
 func (c *command) tell(f *forecast.Report, scene *forecast.Scene) error {
 	f.Assumed = append(f.Assumed, scene.Unread...)
 	if features, err := catalog.Select(scene.Kind.Feature); err == nil {
-		f.Version, f.Running = features[0].Version, scene.Running
+		f.Version = features[0].Version
+		f.Running = scene.Running
 	}
 	if f.Running != "" && f.Running != f.Version {
 		f.Assumed = append(f.Assumed, fmt.Sprintf("the cluster runs %s %s; this command plays %s", scene.Kind.Feature, f.Running, f.Version))

@@ -36,7 +36,8 @@ func (f *film) pause(now time.Time) time.Duration {
 
 // draw returns a function that draws each state of a rollout that takes so many seconds: as a film on a terminal, else at once.
 func (c *command) draw(ctx context.Context, seconds float64) func(*workload.Set, []*corev1.Pod, time.Time) {
-	screen, film := rollout.NewScreen(c.streams.ErrOut), newFilm(seconds)
+	screen := rollout.NewScreen(c.streams.ErrOut)
+	film := newFilm(seconds)
 	return func(set *workload.Set, pods []*corev1.Pod, now time.Time) {
 		if pause := film.pause(now); pause > 0 && screen.IsTerminal() {
 			select {

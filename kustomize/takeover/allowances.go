@@ -18,7 +18,9 @@ const allowancesKey = "WorkloadSpread_Watch_Custom_Workload_WhiteList"
 // allowances returns the ConfigMap that allows further kinds: each manager reads the one of its own namespace.
 func allowances(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": namespace, "name": "kruise-configuration"},
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata":   map[string]any{"namespace": namespace, "name": "kruise-configuration"},
 	}}
 }
 

@@ -233,7 +233,11 @@ func (h *handover) removePolicy(ctx context.Context) error {
 
 // left returns the kinds that OpenKruise looks after: kinds of its groups that are not Flotilla's and have objects.
 func left(ctx context.Context, cluster *apply.Cluster) ([]string, error) {
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions := schema.GroupVersionResource{
+		Group:    "apiextensions.k8s.io",
+		Version:  "v1",
+		Resource: "customresourcedefinitions",
+	}
 	crds, err := cluster.List(ctx, definitions, "", "")
 	if err != nil {
 		return nil, err

@@ -150,8 +150,10 @@ func (h *handover) record(ctx context.Context) error {
 // taken returns the parts that the following steps take away.
 func (h *handover) taken(ctx context.Context) (Record, error) {
 	record := Record{
-		Webhooks: map[string]Removed{}, Definitions: map[string]any{},
-		Labels: map[string]map[string]string{}, Annotations: map[string]map[string]string{},
+		Webhooks:    map[string]Removed{},
+		Definitions: map[string]any{},
+		Labels:      map[string]map[string]string{},
+		Annotations: map[string]map[string]string{},
 	}
 	found, err := existing(ctx, h.cluster, openkruise.Configurations())
 	if err != nil {
@@ -174,7 +176,8 @@ func (h *handover) taken(ctx context.Context) (Record, error) {
 		// A CRD of Flotilla's is nothing to go back to.
 		if !apply.Guarded(crd) && converter(crd) != converter(h.definition(crd.GetName())) {
 			record.Definitions[crd.GetName()] = crd.Object["spec"]
-			record.Labels[crd.GetName()], record.Annotations[crd.GetName()] = crd.GetLabels(), crd.GetAnnotations()
+			record.Labels[crd.GetName()] = crd.GetLabels()
+			record.Annotations[crd.GetName()] = crd.GetAnnotations()
 		}
 	}
 	deployments, err := h.old.Deployments(ctx, h.cluster)
@@ -227,12 +230,18 @@ func (h *handover) refuse(ctx context.Context) error {
 // probe returns an object that the old manager may write until the policy acts: a revision of an object of the kind.
 func probe(kind Kind) (schema.GroupVersionResource, *unstructured.Unstructured) {
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": int64(1), "data": map[string]any{},
+		"apiVersion": "apps/v1",
+		"kind":       "ControllerRevision",
+		"revision":   int64(1),
+		"data":       map[string]any{},
 		"metadata": map[string]any{
 			"name": "flotilla-takeover", "namespace": install.Namespace,
 			"ownerReferences": []any{map[string]any{
-				"apiVersion": kind.Group + "/" + kind.Version, "kind": kind.Name, "name": "flotilla-takeover",
-				"uid": "00000000-0000-0000-0000-000000000000", "controller": true,
+				"apiVersion": kind.Group + "/" + kind.Version,
+				"kind":       kind.Name,
+				"name":       "flotilla-takeover",
+				"uid":        "00000000-0000-0000-0000-000000000000",
+				"controller": true,
 			}},
 		},
 	}}

@@ -40,7 +40,8 @@ func idle(ctx context.Context, stored []unstructured.Unstructured, manifests []*
 		reason, why := "", ""
 		switch {
 		case resource.Resource == "":
-			reason, why = budgets.NotServed, "the cluster does not serve kind "+kind.String()
+			reason = budgets.NotServed
+			why = "the cluster does not serve kind " + kind.String()
 		case mayGet(manifests, resource.Group, resource.Resource), scales && mayGet(manifests, resource.Group, resource.Resource+"/scale"):
 		default:
 			right := apply.Right{Resource: resource.WithVersion(""), Verbs: []string{"get", "list", "watch"}}
@@ -49,7 +50,8 @@ func idle(ctx context.Context, stored []unstructured.Unstructured, manifests []*
 				return nil, err
 			}
 			if !granted {
-				reason, why = budgets.Forbidden, "the operator has no permission to read kind "+kind.String()
+				reason = budgets.Forbidden
+				why = "the operator has no permission to read kind " + kind.String()
 			}
 		}
 		if name, help := budgets.Idle(&budget, reason); name != "" {

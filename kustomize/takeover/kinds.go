@@ -15,7 +15,9 @@ const crdKind = "CustomResourceDefinition"
 // definitionOf returns the definition with the name, without content.
 func definitionOf(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": crdKind, "metadata": map[string]any{"name": name},
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       crdKind,
+		"metadata":   map[string]any{"name": name},
 	}}
 }
 
@@ -36,7 +38,12 @@ func kindsOf(manifests []*unstructured.Unstructured) []Kind {
 		}
 		resource := install.ResourceOf(object)
 		name, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
-		kinds = append(kinds, Kind{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Name: name})
+		kinds = append(kinds, Kind{
+			Group:    resource.Group,
+			Version:  resource.Version,
+			Resource: resource.Resource,
+			Name:     name,
+		})
 	}
 	return kinds
 }

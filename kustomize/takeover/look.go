@@ -23,9 +23,11 @@ func deploymentResource() schema.GroupVersionResource {
 // look reads the objects that planOf needs.
 func look(ctx context.Context, cluster *apply.Cluster, old openkruise.Manager, feature catalog.Feature, manifests []*unstructured.Unstructured) (World, error) {
 	world := World{
-		Account: old.User(),
-		CRDs:    map[string]*unstructured.Unstructured{}, Policies: map[string]*unstructured.Unstructured{},
-		Objects: map[string]int{}, Pods: map[string]int{},
+		Account:  old.User(),
+		CRDs:     map[string]*unstructured.Unstructured{},
+		Policies: map[string]*unstructured.Unstructured{},
+		Objects:  map[string]int{},
+		Pods:     map[string]int{},
 	}
 	var err error
 	if world.Configurations, err = existing(ctx, cluster, openkruise.Configurations()); err != nil {

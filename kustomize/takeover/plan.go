@@ -57,7 +57,10 @@ func planOf(feature string, manifests []*unstructured.Unstructured, world World)
 			return plan, err
 		}
 		plan.Kinds = append(plan.Kinds, KindPlan{
-			Kind: kind, Objects: world.Objects[kind.CRD()], Pods: world.Pods[kind.CRD()], Changes: changes,
+			Kind:    kind,
+			Objects: world.Objects[kind.CRD()],
+			Pods:    world.Pods[kind.CRD()],
+			Changes: changes,
 		})
 	}
 	if _, there := world.Policies[openkruise.RecordName(feature)]; !there {

@@ -60,8 +60,11 @@ func stateOf(pod *unstructured.Unstructured) (podState, error) {
 		return podState{}, fmt.Errorf("read pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
 	}
 	state := podState{
-		name: pod.GetNamespace() + "/" + pod.GetName(), written: sha256.Sum256(text), containers: map[string]string{},
-		writers: map[string]string{}, deleted: pod.GetDeletionTimestamp() != nil,
+		name:       pod.GetNamespace() + "/" + pod.GetName(),
+		written:    sha256.Sum256(text),
+		containers: map[string]string{},
+		writers:    map[string]string{},
+		deleted:    pod.GetDeletionTimestamp() != nil,
 	}
 	for _, entry := range pod.GetManagedFields() {
 		if entry.Subresource != "status" {
@@ -133,7 +136,8 @@ func cause(uid, pod string, events []unstructured.Unstructured) string {
 			reason, _, _ := unstructured.NestedString(event.Object, "reason")
 			component, _, _ := unstructured.NestedString(event.Object, "source", "component")
 			controller, _, _ := unstructured.NestedString(event.Object, "reportingComponent")
-			newest, told = at, fmt.Sprintf(": %s by %s: %s", reason, cmp.Or(controller, component, "unknown"), message)
+			newest = at
+			told = fmt.Sprintf(": %s by %s: %s", reason, cmp.Or(controller, component, "unknown"), message)
 		}
 	}
 	return told

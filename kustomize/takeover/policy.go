@@ -107,12 +107,19 @@ func variable(name, expression string) any {
 
 func rule(group string, resources []string, operations ...string) any {
 	return map[string]any{
-		"apiGroups": []any{group}, "apiVersions": []any{"*"}, "resources": anys(resources), "operations": anys(operations),
+		"apiGroups":   []any{group},
+		"apiVersions": []any{"*"},
+		"resources":   anys(resources),
+		"operations":  anys(operations),
 	}
 }
 
 func labelled(kind, name string, spec map[string]any) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": admissionGroup, "kind": kind, "spec": spec}}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": admissionGroup,
+		"kind":       kind,
+		"spec":       spec,
+	}}
 	object.SetName(name)
 	object.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "flotilla", "app.kubernetes.io/part-of": "flotilla"})
 	return object

@@ -51,7 +51,8 @@ func (r *Record) add(later Record) {
 	for name, spec := range later.Definitions {
 		if _, there := r.Definitions[name]; !there {
 			r.Definitions[name] = spec
-			r.Labels[name], r.Annotations[name] = later.Labels[name], later.Annotations[name]
+			r.Labels[name] = later.Labels[name]
+			r.Annotations[name] = later.Annotations[name]
 		}
 	}
 	for _, name := range later.Gates {
@@ -104,7 +105,8 @@ func readRecord(object *unstructured.Unstructured) (Record, error) {
 		return record, fmt.Errorf("read the record: %w", err)
 	}
 	record.Definitions, _, _ = unstructured.NestedMap(fields, "definitions")
-	record.Labels, record.Annotations = textsOf(fields, "labels"), textsOf(fields, "annotations")
+	record.Labels = textsOf(fields, "labels")
+	record.Annotations = textsOf(fields, "annotations")
 	record.Gates, _, _ = unstructured.NestedStringSlice(fields, "gates")
 	record.Webhooks = map[string]Removed{}
 	webhooks, _, _ := unstructured.NestedMap(fields, "webhooks")

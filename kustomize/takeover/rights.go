@@ -19,7 +19,11 @@ func (h *handover) mayTake(ctx context.Context) error {
 	return errors.Join(
 		h.cluster.Check(ctx, append(objects, h.manifests...), "create", "patch"),
 		h.mayEdit(ctx),
-		h.cluster.Has(ctx, apply.Right{Resource: accounts, Namespace: h.old.Namespace, Verbs: []string{"impersonate"}}),
+		h.cluster.Has(ctx, apply.Right{
+			Resource:  accounts,
+			Namespace: h.old.Namespace,
+			Verbs:     []string{"impersonate"},
+		}),
 	)
 }
 
@@ -67,7 +71,11 @@ func (h *handover) mayEdit(ctx context.Context) error {
 	update := []string{"update"}
 	return errors.Join(
 		h.cluster.Check(ctx, append(openkruise.Configurations(), h.crds()...), update...),
-		h.cluster.Has(ctx, apply.Right{Resource: deploymentResource(), Namespace: h.old.Namespace, Verbs: update}),
+		h.cluster.Has(ctx, apply.Right{
+			Resource:  deploymentResource(),
+			Namespace: h.old.Namespace,
+			Verbs:     update,
+		}),
 	)
 }
 

@@ -133,7 +133,12 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 		return nil, err
 	}
 	replacement := install.Replacement{
-		Feature: feature, Settings: t.settings, Wait: t.wait, Timeout: t.timeout, Out: t.streams.Out, Report: t.report,
+		Feature:  feature,
+		Settings: t.settings,
+		Wait:     t.wait,
+		Timeout:  t.timeout,
+		Out:      t.streams.Out,
+		Report:   t.report,
 	}
 	if err := replacement.Recall(ctx, cluster); err != nil {
 		return nil, err
@@ -151,9 +156,20 @@ func (t *takeover) handover(ctx context.Context, cluster *apply.Cluster, feature
 		return nil, err
 	}
 	return &handover{
-		cluster: cluster, before: before, old: old, now: now, recorded: record != nil, kinds: kindsOf(manifests), manifests: manifests, timeout: t.timeout,
-		settle: t.settle, replacement: replacement, clock: t.clock, out: t.streams.Out,
-		report: t.report, progress: apply.NewProgress(t.streams.Out),
+		cluster:     cluster,
+		before:      before,
+		old:         old,
+		now:         now,
+		recorded:    record != nil,
+		kinds:       kindsOf(manifests),
+		manifests:   manifests,
+		timeout:     t.timeout,
+		settle:      t.settle,
+		replacement: replacement,
+		clock:       t.clock,
+		out:         t.streams.Out,
+		report:      t.report,
+		progress:    apply.NewProgress(t.streams.Out),
 	}, nil
 }
 

@@ -83,7 +83,11 @@ func (h *handover) store(ctx context.Context, targets []storage) error {
 
 func (h *handover) migration(target storage) apply.Migration {
 	return apply.Migration{
-		Cluster: h.cluster, CRD: apply.Store(target.crd, target.version), Settle: h.settle, Timeout: h.timeout, Clock: h.clock,
+		Cluster: h.cluster,
+		CRD:     apply.Store(target.crd, target.version),
+		Settle:  h.settle,
+		Timeout: h.timeout,
+		Clock:   h.clock,
 	}
 }
 

@@ -99,7 +99,8 @@ func divide(webhooks []any, kinds []Kind) (kept, removed []any) {
 		var others, theirs []any
 		for _, rule := range rules {
 			stays, leaves := divideRule(rule, kinds)
-			others, theirs = append(others, stays...), append(theirs, leaves...)
+			others = append(others, stays...)
+			theirs = append(theirs, leaves...)
 		}
 		if len(theirs) == 0 {
 			kept = append(kept, webhook)

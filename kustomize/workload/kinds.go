@@ -44,9 +44,13 @@ type places struct {
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	counts := places{
-		wanted: []string{"spec", "replicas"},
-		pods:   "replicas", ready: "readyReplicas", available: "availableReplicas",
-		updated: "updatedReplicas", updateRevision: "updateRevision", current: "currentRevision",
+		wanted:         []string{"spec", "replicas"},
+		pods:           "replicas",
+		ready:          "readyReplicas",
+		available:      "availableReplicas",
+		updated:        "updatedReplicas",
+		updateRevision: "updateRevision",
+		current:        "currentRevision",
 	}
 	return []Kind{
 		{
@@ -60,9 +64,12 @@ func Kinds() []Kind {
 		{
 			Name: "DaemonSet", Feature: "daemonset", Resource: "daemonsets", Pods: "nodes",
 			shortNames: []string{"daemon", "ads", "ds"}, places: places{
-				wanted: []string{"status", "desiredNumberScheduled"},
-				pods:   "currentNumberScheduled", ready: "numberReady", available: "numberAvailable",
-				updated: "updatedNumberScheduled", updateRevision: "updateRevision",
+				wanted:         []string{"status", "desiredNumberScheduled"},
+				pods:           "currentNumberScheduled",
+				ready:          "numberReady",
+				available:      "numberAvailable",
+				updated:        "updatedNumberScheduled",
+				updateRevision: "updateRevision",
 			},
 		},
 	}

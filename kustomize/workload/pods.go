@@ -118,7 +118,12 @@ func containerTrouble(s *corev1.ContainerStatus) *Trouble {
 		case "", "ContainerCreating", "PodInitializing":
 			return nil
 		}
-		return &Trouble{Reason: waiting.Reason, Message: waiting.Message, Container: s.Name, Image: s.Image}
+		return &Trouble{
+			Reason:    waiting.Reason,
+			Message:   waiting.Message,
+			Container: s.Name,
+			Image:     s.Image,
+		}
 	}
 	return nil
 }

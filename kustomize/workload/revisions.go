@@ -84,7 +84,12 @@ func readRevision(r *appsv1.ControllerRevision) (*Revision, error) {
 		return nil, fmt.Errorf("read revision %s: it has no pod template", r.Name)
 	}
 	delete(template, "$patch")
-	return &Revision{Number: r.Revision, Name: r.Name, Template: Plain(template), Note: r.Annotations[causeAnnotation]}, nil
+	return &Revision{
+		Number:   r.Revision,
+		Name:     r.Name,
+		Template: Plain(template),
+		Note:     r.Annotations[causeAnnotation],
+	}, nil
 }
 
 // Plain returns a copy of a pod template without the fields that libraries write without being asked: creation times, and

@@ -100,10 +100,14 @@ func hash(revision string) string { return revision[strings.LastIndex(revision, 
 // Read reads the fields of a workload from the API server's object.
 func Read(kind Kind, object *unstructured.Unstructured) (*Set, error) {
 	s := &Set{
-		Kind: kind, Version: object.GroupVersionKind().Version,
-		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
-		Generation: object.GetGeneration(), Deleting: object.GetDeletionTimestamp() != nil,
-		object: object.Object,
+		Kind:       kind,
+		Version:    object.GroupVersionKind().Version,
+		Namespace:  object.GetNamespace(),
+		Name:       object.GetName(),
+		UID:        object.GetUID(),
+		Generation: object.GetGeneration(),
+		Deleting:   object.GetDeletionTimestamp() != nil,
+		object:     object.Object,
 	}
 	s.readStatus()
 	s.readStrategy()
@@ -123,7 +127,10 @@ func (s *Set) readStatus() {
 	count := func(name string) int { return int(s.number(0, "status", name)) }
 	s.Observed = s.number(0, "status", "observedGeneration")
 	s.Wanted = int(s.number(s.absentWanted(), f.wanted...))
-	s.Pods, s.Ready, s.Available, s.Updated = count(f.pods), count(f.ready), count(f.available), count(f.updated)
+	s.Pods = count(f.pods)
+	s.Ready = count(f.ready)
+	s.Available = count(f.available)
+	s.Updated = count(f.updated)
 	s.UpdateRevision = s.text("status", f.updateRevision)
 	if s.UpdateRevision == "" {
 		s.UpdateRevision = s.text("status", "daemonSetHash")

@@ -26,7 +26,10 @@ type Watched struct {
 func (c *Client) Watch(ctx context.Context, s *Set, withPods bool) (*Watched, error) {
 	only := fields.OneTermEqualSelector("metadata.name", s.Name).String()
 	w := &Watched{
-		kind: s.Kind, key: s.Namespace + "/" + s.Name, changed: make(chan struct{}, 1), failed: make(chan error, 1),
+		kind:    s.Kind,
+		key:     s.Namespace + "/" + s.Name,
+		changed: make(chan struct{}, 1),
+		failed:  make(chan error, 1),
 		set: dynamicinformer.NewFilteredDynamicInformer(c.Dynamic, s.Kind.In(s.Version), s.Namespace, 0, cache.Indexers{},
 			func(o *metav1.ListOptions) { o.FieldSelector = only }).Informer(),
 	}

@@ -26,15 +26,27 @@ func AllowNobody(t *testing.T, resources map[string][]string) {
 			list = append(list, name)
 			wanted = append(wanted, apply.Right{Resource: schema.GroupVersionResource{Group: "example.io", Resource: name}, Verbs: []string{verb}})
 		}
-		rules = append(rules, map[string]any{"apiGroups": []any{"*"}, "resources": list, "verbs": []any{verb}})
+		rules = append(rules, map[string]any{
+			"apiGroups": []any{"*"},
+			"resources": list,
+			"verbs":     []any{verb},
+		})
 	}
 	const name = "clitest-nobody"
 	client := Objects(t)
 	for kind, fields := range map[string]map[string]any{
 		"ClusterRole": {"rules": rules},
 		"ClusterRoleBinding": {
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}},
+			"roleRef": map[string]any{
+				"apiGroup": "rbac.authorization.k8s.io",
+				"kind":     "ClusterRole",
+				"name":     name,
+			},
+			"subjects": []any{map[string]any{
+				"apiGroup": "rbac.authorization.k8s.io",
+				"kind":     "User",
+				"name":     "nobody",
+			}},
 		},
 	} {
 		object := &unstructured.Unstructured{Object: fields}
@@ -42,7 +54,9 @@ func AllowNobody(t *testing.T, resources map[string][]string) {
 		object.SetKind(kind)
 		object.SetName(name)
 		resource := client.Resource(schema.GroupVersionResource{
-			Group: "rbac.authorization.k8s.io", Version: "v1", Resource: map[string]string{"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}[kind],
+			Group:    "rbac.authorization.k8s.io",
+			Version:  "v1",
+			Resource: map[string]string{"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}[kind],
 		})
 		_, err := resource.Create(t.Context(), object, metav1.CreateOptions{})
 		require.NoError(t, err)

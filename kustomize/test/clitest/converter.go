@@ -30,10 +30,18 @@ func (c Converter) Serve(t *testing.T, crd string) {
 	t.Helper()
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw})
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{
-		"clientConfig": map[string]any{"service": nil, "url": c.server.URL, "caBundle": base64.StdEncoding.EncodeToString(bundle)},
+		"clientConfig": map[string]any{
+			"service":  nil,
+			"url":      c.server.URL,
+			"caBundle": base64.StdEncoding.EncodeToString(bundle),
+		},
 	}}}})
 	require.NoError(t, err)
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions := schema.GroupVersionResource{
+		Group:    "apiextensions.k8s.io",
+		Version:  "v1",
+		Resource: "customresourcedefinitions",
+	}
 	_, err = Objects(t).Resource(definitions).Patch(t.Context(), crd, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(t, err)
 }
@@ -57,7 +65,8 @@ func convert(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"apiVersion": review.APIVersion, "kind": review.Kind,
-		"response": map[string]any{"uid": review.Request.UID, "convertedObjects": review.Request.Objects, "result": map[string]any{"status": "Success"}},
+		"apiVersion": review.APIVersion,
+		"kind":       review.Kind,
+		"response":   map[string]any{"uid": review.Request.UID, "convertedObjects": review.Request.Objects, "result": map[string]any{"status": "Success"}},
 	})
 }

@@ -39,7 +39,12 @@ func (m Manager) CRD(release, resource string) (*unstructured.Unstructured, erro
 		name, value, _ := strings.Cut(fact, "=")
 		facts[name] = value
 	}
-	names := map[string]any{"kind": facts["kind"], "listKind": facts["kind"] + "List", "plural": facts["plural"], "singular": facts["singular"]}
+	names := map[string]any{
+		"kind":     facts["kind"],
+		"listKind": facts["kind"] + "List",
+		"plural":   facts["plural"],
+		"singular": facts["singular"],
+	}
 	if facts["shortNames"] != "" {
 		var short []any
 		for name := range strings.SplitSeq(facts["shortNames"], ",") {
@@ -57,11 +62,20 @@ func (m Manager) CRD(release, resource string) (*unstructured.Unstructured, erro
 		version["storage"] = name == known[len(known)-1]
 		list = append(list, version)
 	}
-	spec := map[string]any{"group": facts["group"], "scope": facts["scope"], "names": names, "versions": list}
+	spec := map[string]any{
+		"group":    facts["group"],
+		"scope":    facts["scope"],
+		"names":    names,
+		"versions": list,
+	}
 	if len(list) > 1 {
 		spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": m.Conversion()}
 	}
-	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"spec":       spec,
+	}}
 	crd.SetName(facts["plural"] + "." + facts["group"])
 	crd.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
 	return crd, nil
@@ -86,7 +100,11 @@ func readVersion(name, sections string) (map[string]any, error) {
 				version["subresources"] = subresources
 			} else if text, ok := strings.CutPrefix(line, "column "); ok {
 				parts := strings.SplitN(text, " ", 3)
-				columns = append(columns, map[string]any{"name": parts[0], "type": parts[1], "jsonPath": parts[2]})
+				columns = append(columns, map[string]any{
+					"name":     parts[0],
+					"type":     parts[1],
+					"jsonPath": parts[2],
+				})
 			} else if path, kind, ok := strings.Cut(line, "  "); ok {
 				place(schema, strings.ReplaceAll(path, "!", ""), strings.Fields(kind))
 			}

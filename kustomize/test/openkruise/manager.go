@@ -36,7 +36,9 @@ const (
 )
 
 var definitions = schema.GroupVersionResource{ //nolint:gochecknoglobals // a constant
-	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	Group:    "apiextensions.k8s.io",
+	Version:  "v1",
+	Resource: "customresourcedefinitions",
 }
 
 // configurations returns the names of the manager's webhook configurations, by resource.
@@ -172,7 +174,12 @@ func authority() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now(),
+		NotAfter:     time.Now().Add(time.Hour),
+		IsCA:         true,
+	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return "", err

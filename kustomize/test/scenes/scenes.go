@@ -74,9 +74,13 @@ func Underway(t testing.TB, text string, edit func(*v1beta1.CloneSet), after, st
 	t.Helper()
 	set := typed(t, text)
 	took := start
-	w, run := play(t, set, cluster.Options{Calm: true, Begin: Now(), Takes: func(work cluster.Work) time.Duration {
-		return forecast.Times{Creating: 2 * time.Second, Starting: took}.Of(work)
-	}})
+	w, run := play(t, set, cluster.Options{
+		Calm:  true,
+		Begin: Now(),
+		Takes: func(work cluster.Work) time.Duration {
+			return forecast.Times{Creating: 2 * time.Second, Starting: took}.Of(work)
+		},
+	})
 	require.NoError(t, run.Play(2000))
 	edited := w.Now()
 	took = then
@@ -119,7 +123,11 @@ func sceneOf(t testing.TB, w *nodes.World, set action.Object, now time.Time) *fo
 	t.Helper()
 	kind, err := workload.KindNamed(set.GetObjectKind().GroupVersionKind().Kind)
 	require.NoError(t, err)
-	s := &forecast.Scene{Kind: kind, Now: now, Set: Untyped(t, w.View(nil).Object(kind.Name, cluster.KeyOf(set)))}
+	s := &forecast.Scene{
+		Kind: kind,
+		Now:  now,
+		Set:  Untyped(t, w.View(nil).Object(kind.Name, cluster.KeyOf(set))),
+	}
 	s.Pods = w.Pods()
 	s.Nodes = w.Nodes()
 	s.Claims = cluster.List[*corev1.PersistentVolumeClaim](w.View(nil))
