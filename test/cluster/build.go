@@ -65,7 +65,8 @@ func Build(ctx context.Context, options Options, scope Scope) (Binaries, error) 
 	if err != nil {
 		return Binaries{}, err
 	}
-	b, recipes := newBuilder(options), recipesFor(options, scope)
+	b := newBuilder(options)
+	recipes := recipesFor(options, scope)
 	if !b.has(recipes) {
 		unlock, err := lockFile(ctx, filepath.Join(options.Cache, "build.lock"), func() {
 			fmt.Fprintln(options.Out, "waiting for another build to end")

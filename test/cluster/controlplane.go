@@ -19,8 +19,11 @@ func (e endpoints) server() string { return fmt.Sprintf("https://127.0.0.1:%d", 
 
 func realEndpoints() endpoints {
 	return endpoints{
-		etcd: "127.0.0.1:2379", etcdPeer: "127.0.0.1:2380",
-		apiBind: "0.0.0.0", apiAdvertise: controlPlaneAddress, apiPort: apiPort,
+		etcd:         "127.0.0.1:2379",
+		etcdPeer:     "127.0.0.1:2380",
+		apiBind:      "0.0.0.0",
+		apiAdvertise: controlPlaneAddress,
+		apiPort:      apiPort,
 	}
 }
 
@@ -52,8 +55,12 @@ func (cp controlPlane) processes() []Process {
 func (cp controlPlane) process(name string, after []Probe, args ...string) Process {
 	l := cp.state.layout()
 	return Process{
-		Name: name, Path: filepath.Join(cp.state.Binaries, name), Args: args,
-		Log: l.log(name), Record: l.record(name), After: after,
+		Name:   name,
+		Path:   filepath.Join(cp.state.Binaries, name),
+		Args:   args,
+		Log:    l.log(name),
+		Record: l.record(name),
+		After:  after,
 	}
 }
 
@@ -62,7 +69,8 @@ func (cp controlPlane) ready() []Probe {
 }
 
 func (cp controlPlane) etcd() Process {
-	client, peer := "http://"+cp.endpoints.etcd, "http://"+cp.endpoints.etcdPeer
+	client := "http://" + cp.endpoints.etcd
+	peer := "http://" + cp.endpoints.etcdPeer
 	return cp.process("etcd", nil,
 		"--data-dir="+cp.state.layout().path("etcd"),
 		"--unsafe-no-fsync", // the data need not survive the machine
@@ -138,17 +146,23 @@ func (cp controlPlane) scheduler() Process {
 func (cp controlPlane) registry() Process {
 	l := cp.state.layout()
 	return Process{
-		Name: "registry", Path: l.command(), Log: l.log("registry"), Record: l.record("registry"),
-		Args: []string{roleRegistry, fmt.Sprintf("0.0.0.0:%d", registryPort), l.path("registry")},
+		Name:   "registry",
+		Path:   l.command(),
+		Log:    l.log("registry"),
+		Record: l.record("registry"),
+		Args:   []string{roleRegistry, fmt.Sprintf("0.0.0.0:%d", registryPort), l.path("registry")},
 	}
 }
 
 func (cp controlPlane) volumeExpander() Process {
 	l := cp.state.layout()
 	return Process{
-		Name: "volume-expander", Path: l.command(), Log: l.log("volume-expander"), Record: l.record("volume-expander"),
-		Args:  []string{roleVolumeExpander, l.kubeconfig("volume-expander")},
-		After: cp.ready(),
+		Name:   "volume-expander",
+		Path:   l.command(),
+		Log:    l.log("volume-expander"),
+		Record: l.record("volume-expander"),
+		Args:   []string{roleVolumeExpander, l.kubeconfig("volume-expander")},
+		After:  cp.ready(),
 	}
 }
 

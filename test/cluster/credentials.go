@@ -76,7 +76,8 @@ func addKubeconfigs(files map[string][]byte, s state, ca *authority, local strin
 func addNodeCredentials(files map[string][]byte, l layout, ca *authority, index int) error {
 	name := nodeName(index)
 	pair, err := ca.issue(identity{
-		user: "system:node:" + name, group: "system:nodes",
+		user:  "system:node:" + name,
+		group: "system:nodes",
 		hosts: []string{nodeAddress(index), "127.0.0.1", name},
 	})
 	if err != nil {

@@ -49,7 +49,11 @@ func (m machine) setUp() error {
 		}
 	}
 	// Pod addresses are routed, not translated, and answers may take another route.
-	for key, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
+	for key, value := range map[string]string{
+		"ip_forward":             "1",
+		"conf/all/rp_filter":     "0",
+		"conf/default/rp_filter": "0",
+	} {
 		if err := os.WriteFile("/proc/sys/net/ipv4/"+key, []byte(value), 0); err != nil {
 			return fmt.Errorf("set net/ipv4/%s: %w", key, err)
 		}

@@ -93,7 +93,8 @@ func readTask(folder string) (task, bool) {
 // parseTask reads "pid (program) state parent ..." and "size resident ...". A program's name may contain blanks and
 // parentheses, but no field after its closing parenthesis does.
 func parseTask(stat, statm string, pageSize int) (task, bool) {
-	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	open := strings.IndexByte(stat, '(')
+	end := strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
 		return task{}, false
 	}
@@ -106,5 +107,9 @@ func parseTask(stat, statm string, pageSize int) (task, bool) {
 		return task{}, false
 	}
 	resident, err := strconv.ParseInt(pages[1], 10, 64)
-	return task{parent: parent, program: stat[open+1 : end], bytes: resident * int64(pageSize)}, err == nil
+	return task{
+		parent:  parent,
+		program: stat[open+1 : end],
+		bytes:   resident * int64(pageSize),
+	}, err == nil
 }

@@ -126,7 +126,11 @@ func (n *network) addCable(index int, node netns.NsHandle) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = nodeName(index)
 	attributes.MasterIndex = bridge.Attrs().Index
-	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(node))}
+	cable := &netlink.Veth{
+		LinkAttrs:     attributes,
+		PeerName:      "eth0",
+		PeerNamespace: netlink.NsFd(int(node)),
+	}
 	if err := n.links.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add devices: %w", err)
 	}

@@ -41,11 +41,12 @@ const containerdSocket = "/run/containerd/containerd.sock"
 func (n nodeParts) containerd(name string) Process {
 	l := n.state.layout()
 	return Process{
-		Name: name + "-containerd",
-		Path: filepath.Join(n.binaries.containerd, "containerd"),
-		Args: []string{"--config", l.config(name, "containerd.toml")},
-		Env:  []string{"PATH=" + n.binaries.containerd + string(os.PathListSeparator) + os.Getenv("PATH")}, // it looks up its shim
-		Log:  l.log(name + "-containerd"), Record: l.record(name + "-containerd"),
+		Name:   name + "-containerd",
+		Path:   filepath.Join(n.binaries.containerd, "containerd"),
+		Args:   []string{"--config", l.config(name, "containerd.toml")},
+		Env:    []string{"PATH=" + n.binaries.containerd + string(os.PathListSeparator) + os.Getenv("PATH")}, // it looks up its shim
+		Log:    l.log(name + "-containerd"),
+		Record: l.record(name + "-containerd"),
 	}
 }
 
@@ -61,8 +62,9 @@ func (n nodeParts) kubelet(name string, index int) Process {
 			"--node-ip=" + nodeAddress(index), // a kubelet refuses a loopback address
 			"--v=2",
 		},
-		Log: l.log(name + "-kubelet"), Record: l.record(name + "-kubelet"),
-		After: []Probe{{Unix: containerdSocket}, {HTTPS: "https://" + controlPlaneAddress + "/readyz"}},
+		Log:    l.log(name + "-kubelet"),
+		Record: l.record(name + "-kubelet"),
+		After:  []Probe{{Unix: containerdSocket}, {HTTPS: "https://" + controlPlaneAddress + "/readyz"}},
 	}
 }
 
@@ -70,10 +72,17 @@ func (n nodeParts) kubelet(name string, index int) Process {
 func (n nodeParts) files(index int) (map[string][]byte, error) {
 	l, name := n.state.layout(), nodeName(index)
 	values := nodeValues{
-		Cgroup: n.cgroup(name), PodPrefix: podPrefix(index), DNS: dnsAddress, Registry: registryAddress(),
-		Sandbox: sandboxImage, Socket: containerdSocket, Snapshotter: n.snapshotter,
-		CNIBinaries: n.binaries.cni, RuncBinary: n.runc.path,
-		CA: l.pki("ca.crt"), Config: filepath.Dir(l.config(name, "x")),
+		Cgroup:      n.cgroup(name),
+		PodPrefix:   podPrefix(index),
+		DNS:         dnsAddress,
+		Registry:    registryAddress(),
+		Sandbox:     sandboxImage,
+		Socket:      containerdSocket,
+		Snapshotter: n.snapshotter,
+		CNIBinaries: n.binaries.cni,
+		RuncBinary:  n.runc.path,
+		CA:          l.pki("ca.crt"),
+		Config:      filepath.Dir(l.config(name, "x")),
 	}
 	files := map[string][]byte{}
 	for target, template := range map[string]string{

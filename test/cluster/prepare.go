@@ -44,9 +44,16 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 		return p, err
 	}
 	p.state = state{
-		Name: options.Name, Kubernetes: options.Kubernetes, Nodes: options.nodeCount(), Simulated: options.Simulated, NodeGrace: options.NodeGrace,
-		Folder: string(l), Binaries: binaries.Kubernetes, Containerd: binaries.containerd,
-		SandboxProgram: binaries.pause, HostPorts: options.HostPorts,
+		Name:           options.Name,
+		Kubernetes:     options.Kubernetes,
+		Nodes:          options.nodeCount(),
+		Simulated:      options.Simulated,
+		NodeGrace:      options.NodeGrace,
+		Folder:         string(l),
+		Binaries:       binaries.Kubernetes,
+		Containerd:     binaries.containerd,
+		SandboxProgram: binaries.pause,
+		HostPorts:      options.HostPorts,
 	}
 	ends := realEndpoints()
 	if options.Simulated {
@@ -62,7 +69,11 @@ func prepare(ctx context.Context, options Options, binaries Binaries, runc runti
 	}
 	cp := controlPlane{state: p.state, endpoints: ends}
 	if options.Simulated {
-		p.state.Machines = []machine{{Name: controlPlaneName, Index: -1, Processes: cp.processes()}}
+		p.state.Machines = []machine{{
+			Name:      controlPlaneName,
+			Index:     -1,
+			Processes: cp.processes(),
+		}}
 		return p, p.state.write()
 	}
 	p.state.Machines = []machine{cp.machine()}
@@ -90,7 +101,12 @@ func (p *prepared) addNodes(binaries Binaries, runc runtimeChoice) error {
 	if err != nil {
 		return fmt.Errorf("wrap runc: %w", err)
 	}
-	parts := nodeParts{state: p.state, binaries: binaries, runc: runc, snapshotter: chooseSnapshotter(string(l))}
+	parts := nodeParts{
+		state:       p.state,
+		binaries:    binaries,
+		runc:        runc,
+		snapshotter: chooseSnapshotter(string(l)),
+	}
 	for i := range p.state.Nodes {
 		p.state.Machines = append(p.state.Machines, parts.machine(i))
 		files, err := parts.files(i)
@@ -141,9 +157,12 @@ func (p *prepared) choosePorts(options Options) (endpoints, error) {
 	}
 	p.state.APIPort = portOf(listener)
 	return endpoints{
-		etcd: loopback(ports[0]), etcdPeer: loopback(ports[1]),
+		etcd:     loopback(ports[0]),
+		etcdPeer: loopback(ports[1]),
 		// The API server rejects a loopback address here. No client uses this one.
-		apiBind: "127.0.0.1", apiAdvertise: controlPlaneAddress, apiPort: p.state.APIPort,
+		apiBind:      "127.0.0.1",
+		apiAdvertise: controlPlaneAddress,
+		apiPort:      p.state.APIPort,
 	}, nil
 }
 

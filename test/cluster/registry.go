@@ -32,6 +32,10 @@ func serveRegistry(ctx context.Context, address, folder string) error {
 	if err != nil {
 		return fmt.Errorf("listen for image requests: %w", err)
 	}
-	server := &http.Server{Handler: &guard{registry: handler}, ErrorLog: logger, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler:           &guard{registry: handler},
+		ErrorLog:          logger,
+		ReadHeaderTimeout: 10 * time.Second,
+	}
 	return server.Serve(listener)
 }

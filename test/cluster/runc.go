@@ -33,13 +33,18 @@ func chooseRunc(ctx context.Context, options Options) (runtimeChoice, error) {
 	if path := installedRunc(ctx, options); path != "" {
 		return runtimeChoice{path: path}, nil
 	}
-	b, wanted := newBuilder(options), runcRecipe()
+	b := newBuilder(options)
+	wanted := runcRecipe()
 	if err := b.run(ctx, []recipe{wanted}); err != nil {
 		return runtimeChoice{}, fmt.Errorf("build runc: %w", err)
 	}
 	fmt.Fprintln(options.Out, "note: this runc was built without libseccomp, so pods' seccomp profiles are dropped")
 	folder := filepath.Join(b.root, wanted.folder)
-	return runtimeChoice{path: filepath.Join(folder, "runc"), plain: true, folder: folder}, nil
+	return runtimeChoice{
+		path:   filepath.Join(folder, "runc"),
+		plain:  true,
+		folder: folder,
+	}, nil
 }
 
 // installedRunc returns the machine's runc, and installs it first if possible. It is empty if runc must be built.

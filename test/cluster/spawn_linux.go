@@ -26,7 +26,11 @@ func startMachine(ctx context.Context, l layout, m machine, connect func(pid int
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), l.command(), roleMachine, m.Name)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = logFile, logFile
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: machineNamespaces, Setsid: true, Pdeathsig: unix.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: machineNamespaces,
+		Setsid:     true,
+		Pdeathsig:  unix.SIGKILL,
+	}
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -35,7 +39,11 @@ func startMachine(ctx context.Context, l layout, m machine, connect func(pid int
 	if err != nil {
 		return nil, err
 	}
-	running := &runningMachine{pid: cmd.Process.Pid, kill: cmd.Process.Kill, done: done}
+	running := &runningMachine{
+		pid:  cmd.Process.Pid,
+		kill: cmd.Process.Kill,
+		done: done,
+	}
 	if err := connect(running.pid); err != nil {
 		_ = running.kill()
 		<-done

@@ -31,8 +31,10 @@ type Memory struct {
 // Status asks the supervisor and the kernel. Memory is empty if the kernel cannot be asked.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	status := Status{
-		Kubernetes: c.state.Kubernetes, Simulated: c.state.Simulated,
-		APIPort: c.state.APIPort, RegistryPort: c.state.RegistryPort,
+		Kubernetes:   c.state.Kubernetes,
+		Simulated:    c.state.Simulated,
+		APIPort:      c.state.APIPort,
+		RegistryPort: c.state.RegistryPort,
 	}
 	if err := c.control(ctx, "GET", "/machines", &status.Machines); err != nil {
 		return status, err

@@ -53,7 +53,11 @@ func supervise(ctx context.Context, folder string, simulate SimulatedNodes) erro
 	defer unlock()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	s := &supervisor{state: st, log: logger, machines: map[string]*runningMachine{}}
+	s := &supervisor{
+		state:    st,
+		log:      logger,
+		machines: map[string]*runningMachine{},
+	}
 	control, err := new(net.ListenConfig).Listen(ctx, "unix", l.socket())
 	if err != nil {
 		return fmt.Errorf("listen for commands: %w", err)

@@ -52,18 +52,32 @@ type History []Moment
 
 // next returns a copy of the moment, for the state at another time.
 func (m Moment) next(at time.Time) Moment {
-	return Moment{At: at, Pods: maps.Clone(m.Pods), Jobs: maps.Clone(m.Jobs), Claims: maps.Clone(m.Claims)}
+	return Moment{
+		At:     at,
+		Pods:   maps.Clone(m.Pods),
+		Jobs:   maps.Clone(m.Jobs),
+		Claims: maps.Clone(m.Claims),
+	}
 }
 
 func emptyMoment() Moment {
-	return Moment{Pods: map[types.UID]Pod{}, Jobs: map[types.UID]Job{}, Claims: map[string]types.UID{}}
+	return Moment{
+		Pods:   map[types.UID]Pod{},
+		Jobs:   map[types.UID]Job{},
+		Claims: map[string]types.UID{},
+	}
 }
 
 func podOf(o *corev1.Pod) Pod {
 	p := Pod{
-		Name: o.Name, UID: o.UID, App: o.Labels["app"], Node: o.Spec.NodeName,
-		Image: o.Spec.Containers[0].Image, Leaving: o.DeletionTimestamp != nil,
-		Over: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed, Failed: o.Status.Phase == corev1.PodFailed,
+		Name:    o.Name,
+		UID:     o.UID,
+		App:     o.Labels["app"],
+		Node:    o.Spec.NodeName,
+		Image:   o.Spec.Containers[0].Image,
+		Leaving: o.DeletionTimestamp != nil,
+		Over:    o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
+		Failed:  o.Status.Phase == corev1.PodFailed,
 	}
 	for _, c := range o.Status.Conditions {
 		switch c.Type {

@@ -27,7 +27,8 @@ import (
 func spoilCertificates(ctx context.Context, s *Stage) error {
 	for _, feature := range Features() {
 		secret := &corev1.Secret{}
-		secret.Namespace, secret.Name = install.Namespace, feature+"-webhook-certs"
+		secret.Namespace = install.Namespace
+		secret.Name = feature + "-webhook-certs"
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return fmt.Errorf("read the certificates of %s: %w", feature, err)
 		}
@@ -94,7 +95,8 @@ func pullJobDefinition() *unstructured.Unstructured {
 
 // removeKind deletes the CRD of ImagePullJobs, and with it all of them. It keeps copies.
 func removeKind(ctx context.Context, s *Stage) error {
-	list, crd := &unstructured.UnstructuredList{}, pullJobDefinition()
+	list := &unstructured.UnstructuredList{}
+	crd := pullJobDefinition()
 	list.SetGroupVersionKind(pullJobs().GroupVersion().WithKind("ImagePullJobList"))
 	if err := errors.Join(s.Client.List(ctx, list), s.Client.Get(ctx, client.ObjectKeyFromObject(crd), crd)); err != nil {
 		return fmt.Errorf("read the objects of the kind: %w", err)

@@ -36,7 +36,11 @@ func (s *Stage) RunAll(ctx context.Context, root string, faults []Fault, evidenc
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{Commit: commit, Date: time.Now().UTC().Truncate(time.Second), Machine: records.ThisMachine()}
+	r := Record{
+		Commit:  commit,
+		Date:    time.Now().UTC().Truncate(time.Second),
+		Machine: records.ThisMachine(),
+	}
 	var failed []error
 	for _, f := range faults {
 		v, err := s.Run(ctx, f, evidence)

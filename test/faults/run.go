@@ -91,7 +91,11 @@ func (s *Stage) Run(ctx context.Context, f Fault, evidence string) (Verdict, err
 	stop()
 	history, relists := w.End()
 	v.States, v.Relists = len(history), relists
-	v.Violations = Judge(history, rules(Excuse{Nodes: f.Nodes, From: v.Began, To: v.ended()}))
+	v.Violations = Judge(history, rules(Excuse{
+		Nodes: f.Nodes,
+		From:  v.Began,
+		To:    v.ended(),
+	}))
 	if !v.Resilient() {
 		return v, s.keep(ctx, namespace, filepath.Join(evidence, namespace))
 	}

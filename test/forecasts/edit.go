@@ -65,7 +65,14 @@ const atOnce = 1
 
 // promised is the record that a forecast promises.
 func promised(f *forecast.Report) record {
-	r := record{InPlace: f.InPlace, Recreated: f.Recreated, Added: f.Added, Removed: f.Removed, Lowest: f.LowestAvailable, Most: f.MostPods}
+	r := record{
+		InPlace:   f.InPlace,
+		Recreated: f.Recreated,
+		Added:     f.Added,
+		Removed:   f.Removed,
+		Lowest:    f.LowestAvailable,
+		Most:      f.MostPods,
+	}
 	for _, b := range f.Batches {
 		r.Order = append(r.Order, b.Pods...)
 	}

@@ -24,7 +24,8 @@ import (
 // forecast with the exit code.
 func of(t *testing.T, w story.World, live, edited client.Object, args ...string) (*forecast.Report, cli.Code) {
 	t.Helper()
-	kubeconfig, namespace := w.Cluster.Kubeconfig(), edited.GetNamespace()
+	kubeconfig := w.Cluster.Kubeconfig()
+	namespace := edited.GetNamespace()
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
 	var out, errs bytes.Buffer
@@ -45,7 +46,9 @@ func manifest(t *testing.T, w story.World, live, edited client.Object) (file str
 	spec := fields(t, edited)["spec"].(map[string]any)
 	remove(fields(t, live)["spec"].(map[string]any), spec)
 	text, err := json.Marshal(map[string]any{
-		"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "spec": spec,
+		"apiVersion": kind.GroupVersion().String(),
+		"kind":       kind.Kind,
+		"spec":       spec,
 		"metadata": map[string]any{
 			"namespace": edited.GetNamespace(), "name": edited.GetName(), "labels": edited.GetLabels(), "annotations": edited.GetAnnotations(),
 		},

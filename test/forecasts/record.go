@@ -43,8 +43,13 @@ type recorder struct {
 func newRecorder(t *testing.T, w story.World, set client.Object) *recorder {
 	t.Helper()
 	r := &recorder{
-		owner: set.GetUID(), minReady: forecast.MinReadySeconds(set), pods: story.Pods{},
-		inPlace: map[types.UID]bool{}, deleted: map[types.UID]bool{}, added: map[types.UID]bool{}, began: time.Now(),
+		owner:    set.GetUID(),
+		minReady: forecast.MinReadySeconds(set),
+		pods:     story.Pods{},
+		inPlace:  map[types.UID]bool{},
+		deleted:  map[types.UID]bool{},
+		added:    map[types.UID]bool{},
+		began:    time.Now(),
 	}
 	list := w.Pods(t, set.GetNamespace())
 	for i := range list {
@@ -60,8 +65,10 @@ func newRecorder(t *testing.T, w story.World, set client.Object) *recorder {
 func (r *recorder) end() (record, time.Duration) {
 	r.stop()
 	n := &r.record
-	n.InPlace, n.Recreated = len(r.inPlace), min(len(r.deleted), len(r.added))
-	n.Added, n.Removed = len(r.added)-n.Recreated, len(r.deleted)-n.Recreated
+	n.InPlace = len(r.inPlace)
+	n.Recreated = min(len(r.deleted), len(r.added))
+	n.Added = len(r.added) - n.Recreated
+	n.Removed = len(r.deleted) - n.Recreated
 	return *n, r.changed.Sub(r.began)
 }
 
@@ -89,7 +96,8 @@ func (r *recorder) see(pods story.Pods) error {
 	}
 	r.pods = maps.Clone(pods)
 	available, active := r.count(pods)
-	r.record.Lowest, r.record.Most = min(r.record.Lowest, available), max(r.record.Most, active)
+	r.record.Lowest = min(r.record.Lowest, available)
+	r.record.Most = max(r.record.Most, active)
 	return nil
 }
 

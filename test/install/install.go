@@ -53,7 +53,10 @@ type Target struct {
 // Local returns the target that a local cluster is.
 func Local(c *cluster.Cluster) Target {
 	return Target{
-		Kubectl: c.Kubectl(), Kubeconfig: c.Kubeconfig(), Registry: c.Registry(), Platforms: []string{"linux/" + runtime.GOARCH},
+		Kubectl:    c.Kubectl(),
+		Kubeconfig: c.Kubeconfig(),
+		Registry:   c.Registry(),
+		Platforms:  []string{"linux/" + runtime.GOARCH},
 	}
 }
 
@@ -85,7 +88,11 @@ func (t Target) Apps(ctx context.Context, out io.Writer) error {
 // Feature is like the function Feature.
 func (t Target) Feature(ctx context.Context, feature string, out io.Writer) error {
 	fmt.Fprintf(out, "building the images of %s...\n", feature)
-	built, err := images.Managers(ctx, images.Options{Registry: t.Registry, Only: []string{feature}, Platforms: t.Platforms})
+	built, err := images.Managers(ctx, images.Options{
+		Registry:  t.Registry,
+		Only:      []string{feature},
+		Platforms: t.Platforms,
+	})
 	if err != nil {
 		return fmt.Errorf("build the images of %s: %w", feature, err)
 	}

@@ -91,8 +91,10 @@ func Install(ctx context.Context, o Options) (*Manager, error) {
 	if err := m.writeKubeconfig(ctx, kubeconfig); err != nil {
 		return nil, fmt.Errorf("give %s an account: %w", o.Feature, err)
 	}
-	health, metrics := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1])), net.JoinHostPort("127.0.0.1", strconv.Itoa(free[2]))
-	m.health, m.Metrics = "http://"+health+"/readyz", "http://"+metrics+"/metrics"
+	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[1]))
+	metrics := net.JoinHostPort("127.0.0.1", strconv.Itoa(free[2]))
+	m.health = "http://" + health + "/readyz"
+	m.Metrics = "http://" + metrics + "/metrics"
 	m.arguments = append([]string{
 		"--kubeconfig=" + kubeconfig, "--metrics-addr=" + metrics, "--metrics-secure=false", "--health-probe-addr=" + health,
 		"--enable-pprof=false",
@@ -204,7 +206,9 @@ func (m *Manager) writeKubeconfig(ctx context.Context, file string) error {
 	server := m.Cluster.RESTConfig()
 	config := api.NewConfig()
 	config.Clusters["cluster"] = &api.Cluster{
-		Server: server.Host, CertificateAuthority: server.CAFile, CertificateAuthorityData: server.CAData,
+		Server:                   server.Host,
+		CertificateAuthority:     server.CAFile,
+		CertificateAuthorityData: server.CAData,
 	}
 	config.AuthInfos["manager"] = &api.AuthInfo{Token: token.Status.Token}
 	config.Contexts["manager"] = &api.Context{Cluster: "cluster", AuthInfo: "manager"}

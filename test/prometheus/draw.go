@@ -42,7 +42,8 @@ func (s *server) draw(ctx context.Context, file string, d dashboard) error {
 	var drawn strings.Builder
 	y := margin
 	for row := range slices.Values(d.rows()) {
-		title, top := row[0], row[0].GridPos.Y
+		title := row[0]
+		top := row[0].GridPos.Y
 		var inside strings.Builder
 		height, filled := 0.0, false
 		for _, p := range row[1:] {

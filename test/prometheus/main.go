@@ -51,10 +51,18 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 	}()
 	now := time.Now()
 	s := &server{
-		store: store{map[string]*series{}}, targets: flags.Args(), began: now, now: now, step: *step,
-		out: json.NewEncoder(out), parser: expressions,
+		store:   store{map[string]*series{}},
+		targets: flags.Args(),
+		began:   now,
+		now:     now,
+		step:    *step,
+		out:     json.NewEncoder(out),
+		parser:  expressions,
 		engine: promql.NewEngine(promql.EngineOpts{
-			MaxSamples: 50e6, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: expressions,
+			MaxSamples:               50e6,
+			Timeout:                  time.Minute,
+			LookbackDelta:            5 * time.Minute,
+			Parser:                   expressions,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return step.Milliseconds() },
 		}),
 	}

@@ -36,8 +36,11 @@ func readRules(file string, longest time.Duration, p parser.Parser) ([]*expressi
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
 			all = append(all, &expression{
-				From: rule.Alert, Expr: rule.Expr, alert: true,
-				wait: min(time.Duration(rule.For), longest), active: map[string]time.Time{},
+				From:   rule.Alert,
+				Expr:   rule.Expr,
+				alert:  true,
+				wait:   min(time.Duration(rule.For), longest),
+				active: map[string]time.Time{},
 			})
 		}
 	}

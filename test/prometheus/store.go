@@ -74,7 +74,8 @@ func (s *store) scrape(ctx context.Context, operator, url string, at int64) erro
 	}
 	for key, one := range s.series {
 		if one.target == operator && !seen[key] && !one.gone {
-			one.samples, one.gone = append(one.samples, sample{at, math.Float64frombits(value.StaleNaN)}), true
+			one.samples = append(one.samples, sample{at, math.Float64frombits(value.StaleNaN)})
+			one.gone = true
 		}
 	}
 	return nil
@@ -84,7 +85,8 @@ func (s *store) add(key, target string, of labels.Labels, value sample) {
 	if s.series[key] == nil {
 		s.series[key] = &series{labels: of, target: target}
 	}
-	s.series[key].samples, s.series[key].gone = append(s.series[key].samples, value), false
+	s.series[key].samples = append(s.series[key].samples, value)
+	s.series[key].gone = false
 }
 
 func get(ctx context.Context, url string) ([]byte, error) {

@@ -82,7 +82,8 @@ func Read(file string, record any) error {
 // Publish replaces the part of the page, a path in the repository, that the command publishes: the lines between
 // "<!-- COMMAND publish: run -->" and "<!-- end of run -->".
 func Publish(root, page, command, part string) error {
-	begin, end := "<!-- "+command+" publish: run -->\n", "<!-- end of run -->\n"
+	begin := "<!-- " + command + " publish: run -->\n"
+	end := "<!-- end of run -->\n"
 	file := filepath.Join(root, page)
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -102,7 +102,8 @@ func (p *running) add(e event) bool {
 	t := &p.Tests[at]
 	t.Output += e.Output
 	if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
-		t.Result, t.Elapsed = e.Action, time.Duration(e.Elapsed*float64(time.Second))
+		t.Result = e.Action
+		t.Elapsed = time.Duration(e.Elapsed * float64(time.Second))
 	}
 	return false
 }

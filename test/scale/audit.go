@@ -52,7 +52,8 @@ func reads(requests []audit.Request, controller string) map[string]int {
 }
 
 func (row *Row) time(r audit.Request, changed time.Time) {
-	began, ended := r.Received.Sub(changed).Seconds(), r.Answered.Sub(changed).Seconds()
+	began := r.Received.Sub(changed).Seconds()
+	ended := r.Answered.Sub(changed).Seconds()
 	if row.LastWrite == 0 || began < row.FirstWrite {
 		row.FirstWrite = began
 	}

@@ -119,7 +119,12 @@ func (c Counted) validate(path *field.Path) field.ErrorList {
 }
 
 func (m Means) validate(path *field.Path) field.ErrorList {
-	all := atLeastZero(path, map[string]float64{"toReady": m.ToReady, "toReadyP99": m.ToReadyP99, "cpu": m.CPU, "memoryMiB": m.MemoryMiB})
+	all := atLeastZero(path, map[string]float64{
+		"toReady":    m.ToReady,
+		"toReadyP99": m.ToReadyP99,
+		"cpu":        m.CPU,
+		"memoryMiB":  m.MemoryMiB,
+	})
 	if m.To == "" && (m.ToReady > 0 || m.ToReadyP99 > 0 || m.CPU > 0) {
 		all = append(all, field.Required(path.Child("to"), "a ratio is to a load of the same run"))
 	}

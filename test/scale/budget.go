@@ -39,7 +39,8 @@ func (b *bench) budget(ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	pub := &budget.PodUnavailableBudget{ObjectMeta: metav1.ObjectMeta{Namespace: w.GetNamespace(), Name: name}}
-	pub.Spec.Selector, pub.Spec.MaxUnavailable = selector(), new(intstr.FromString("20%"))
+	pub.Spec.Selector = selector()
+	pub.Spec.MaxUnavailable = new(intstr.FromString("20%"))
 	full := func() bool {
 		s := pub.Status
 		return s.ObservedGeneration == pub.Generation && int(s.CurrentAvailable) == b.Pods && len(s.DisruptedPods) == 0

@@ -21,7 +21,10 @@ const (
 // requests of idle ones are counted. Of o, Pods, OperatorLog and Progress are used; there are as many nodes and NodeImages as
 // pods. AdvancedCronJobs are left out, because they would wait for the next minute.
 func Counts(ctx context.Context, cluster string, o Options) (rows map[string][]Row, err error) {
-	o.cluster, o.images, o.Nodes, o.Feature = cluster, o.Pods, o.Pods, Features()[0]
+	o.cluster = cluster
+	o.images = o.Pods
+	o.Nodes = o.Pods
+	o.Feature = Features()[0]
 	first, end, err := o.open(ctx, "")
 	if err != nil {
 		return nil, err
@@ -116,7 +119,11 @@ func requestsDuring(ctx context.Context, all []*bench, long time.Duration) (map[
 	}
 	rows := map[string]Row{}
 	for _, b := range all {
-		row := Row{Load: "idle", Controller: b.operator.name, Done: long.Seconds()}
+		row := Row{
+			Load:       "idle",
+			Controller: b.operator.name,
+			Done:       long.Seconds(),
+		}
 		if err := b.count(&row, began, b.ofOperator("")); err != nil {
 			return nil, err
 		}

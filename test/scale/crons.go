@@ -32,10 +32,14 @@ type cronKind struct {
 func (b *bench) crons(ctx context.Context) ([]Row, error) {
 	list := &jobs.AdvancedCronJobList{}
 	return b.sameMinute(ctx, cronKind{
-		load: "AdvancedCronJobs of one minute", who: b.ofOperator("advancedcronjob"), list: list,
+		load: "AdvancedCronJobs of one minute",
+		who:  b.ofOperator("advancedcronjob"),
+		list: list,
 		new: func(schedule string, template batchv1.JobTemplateSpec) client.Object {
 			cron := &jobs.AdvancedCronJob{}
-			cron.Spec.Schedule, cron.Spec.TimeZone, cron.Spec.Template.JobTemplate = schedule, new(zone), &template
+			cron.Spec.Schedule = schedule
+			cron.Spec.TimeZone = new(zone)
+			cron.Spec.Template.JobTemplate = &template
 			return cron
 		},
 		ended: func() int {
@@ -50,9 +54,15 @@ func (b *bench) crons(ctx context.Context) ([]Row, error) {
 func (b *bench) builtInCrons(ctx context.Context) ([]Row, error) {
 	list := &batchv1.CronJobList{}
 	return b.sameMinute(ctx, cronKind{
-		load: "CronJobs of one minute", who: controller{b.controllerManager, "cronjob-controller"}, list: list,
+		load: "CronJobs of one minute",
+		who:  controller{b.controllerManager, "cronjob-controller"},
+		list: list,
 		new: func(schedule string, template batchv1.JobTemplateSpec) client.Object {
-			return &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: schedule, TimeZone: new(zone), JobTemplate: template}}
+			return &batchv1.CronJob{Spec: batchv1.CronJobSpec{
+				Schedule:    schedule,
+				TimeZone:    new(zone),
+				JobTemplate: template,
+			}}
 		},
 		ended: func() int {
 			return count(list.Items, func(c *batchv1.CronJob) bool { return c.Status.LastSuccessfulTime != nil && len(c.Status.Active) == 0 })

@@ -113,7 +113,8 @@ func (b *bench) recreateRequests(ctx context.Context) ([]Row, error) {
 func (b *bench) request(ctx context.Context, space string, pods []string, grace *int64) error {
 	made := func(pod string) *daemon.ContainerRecreateRequest {
 		r := &daemon.ContainerRecreateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: pod}}
-		r.Spec.PodName, r.Spec.Containers = pod, []daemon.ContainerToRecreate{{Name: template().Spec.Containers[0].Name}}
+		r.Spec.PodName = pod
+		r.Spec.Containers = []daemon.ContainerToRecreate{{Name: template().Spec.Containers[0].Name}}
 		r.Spec.Strategy = &daemon.RecreateStrategy{UnreadyGracePeriodSeconds: grace}
 		r.Spec.TTLSecondsAfterFinished = new(int32)
 		return r
@@ -128,18 +129,23 @@ func (b *bench) answerRecreate(ctx context.Context, o client.Object) {
 	if !ok || r.DeletionTimestamp != nil {
 		return
 	}
-	before, now := client.MergeFrom(r.DeepCopy()), metav1.Now()
+	before := client.MergeFrom(r.DeepCopy())
+	now := metav1.Now()
 	switch {
 	case r.Status.Phase == "":
-		r.Status.Phase, r.Status.LastHeartbeatTime = daemon.RecreateRecreating, &now
+		r.Status.Phase = daemon.RecreateRecreating
+		r.Status.LastHeartbeatTime = &now
 	case r.Status.Phase == daemon.RecreateCompleted, r.Spec.Strategy.UnreadyGracePeriodSeconds != nil &&
 		!meta.IsStatusConditionTrue(r.Status.Conditions, daemon.PreRecreateGrace):
 		return
 	default:
-		r.Status.Phase, r.Status.CompletionTime = daemon.RecreateCompleted, &now
-		r.Status.ContainerRecreateStates = []daemon.ContainerRecreateState{
-			{Name: r.Spec.Containers[0].Name, Phase: daemon.RecreateSucceeded, IsKilled: true},
-		}
+		r.Status.Phase = daemon.RecreateCompleted
+		r.Status.CompletionTime = &now
+		r.Status.ContainerRecreateStates = []daemon.ContainerRecreateState{{
+			Name:     r.Spec.Containers[0].Name,
+			Phase:    daemon.RecreateSucceeded,
+			IsKilled: true,
+		}}
 	}
 	_ = b.client.Status().Patch(ctx, r, before)
 }

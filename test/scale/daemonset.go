@@ -21,7 +21,8 @@ func builtInDaemonSet() workload {
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DaemonSetSpec{
-			Selector: selector(), Template: template(),
+			Selector: selector(),
+			Template: template(),
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
 				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString("10%"))},
@@ -31,12 +32,16 @@ func builtInDaemonSet() workload {
 	pods := int32(0)
 	onNodes(&set.Spec.Template, false)
 	return workload{
-		Object: set, kind: "built-in DaemonSet", controller: "daemon-set-controller", countsReady: "status.numberReady",
+		Object:      set,
+		kind:        "built-in DaemonSet",
+		controller:  "daemon-set-controller",
+		countsReady: "status.numberReady",
 		scale: func(n int32) {
 			pods = n
 			onNodes(&set.Spec.Template, n > 0)
 		},
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, recreates: true,
+		template:  func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		recreates: true,
 		ready: func() bool {
 			s := set.Status
 			return s.ObservedGeneration == set.Generation && s.DesiredNumberScheduled == pods && s.NumberAvailable == pods &&
@@ -49,7 +54,8 @@ func daemonSet() workload {
 	set := &daemonset.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: daemonset.DaemonSetSpec{
-			Selector: selector(), Template: template(),
+			Selector: selector(),
+			Template: template(),
 			UpdateStrategy: daemonset.DaemonSetUpdateStrategy{RollingUpdate: &daemonset.RollingUpdateDaemonSet{
 				RollingUpdateType: daemonset.InPlaceRollingUpdateType, MaxUnavailable: new(intstr.FromString("10%")),
 			}},
@@ -58,12 +64,16 @@ func daemonSet() workload {
 	pods := int32(0)
 	onNodes(&set.Spec.Template, false)
 	return workload{
-		Object: set, kind: "DaemonSet", countsReady: "status.numberReady",
+		Object:      set,
+		kind:        "DaemonSet",
+		countsReady: "status.numberReady",
 		scale: func(n int32) {
 			pods = n
 			onNodes(&set.Spec.Template, n > 0)
 		},
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true, recreates: true,
+		template:  func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		inPlace:   true,
+		recreates: true,
 		ready: func() bool {
 			s := set.Status
 			return s.ObservedGeneration == set.Generation && s.DesiredNumberScheduled == pods && s.NumberAvailable == pods &&

@@ -119,7 +119,11 @@ func (b *bench) changes(w workload, who controller) []load {
 // edit changes the image of a workload in the middle of its scale-up. Effect stays 0 if all pods were there before the edit:
 // a built-in ReplicaSet then creates no more.
 func (b *bench) edit(ctx context.Context, w workload, who controller) (Row, error) {
-	row := Row{Load: w.kind + " edit in mid scale-up", Pods: b.Pods, Controller: who.name}
+	row := Row{
+		Load:       w.kind + " edit in mid scale-up",
+		Pods:       b.Pods,
+		Controller: who.name,
+	}
 	b.tell("%s", row.Load)
 	pods, err := b.create(ctx, w)
 	if err != nil {
@@ -179,12 +183,19 @@ func selector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels
 func replicaSet() workload {
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: selector(), Template: template()},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: new(int32(0)),
+			Selector: selector(),
+			Template: template(),
+		},
 	}
 	return workload{
-		Object: set, kind: "ReplicaSet", controller: "replicaset-controller", countsReady: "status.readyReplicas",
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
-		scale:    func(n int32) { set.Spec.Replicas = &n },
+		Object:      set,
+		kind:        "ReplicaSet",
+		controller:  "replicaset-controller",
+		countsReady: "status.readyReplicas",
+		template:    func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		scale:       func(n int32) { set.Spec.Replicas = &n },
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.ReadyReplicas == want && s.Replicas == want
@@ -196,16 +207,21 @@ func cloneSet() workload {
 	set := &cloneset.CloneSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: cloneset.CloneSetSpec{
-			Replicas: new(int32(0)), Selector: selector(), Template: template(),
+			Replicas: new(int32(0)),
+			Selector: selector(),
+			Template: template(),
 			UpdateStrategy: cloneset.CloneSetUpdateStrategy{RollingUpdate: &cloneset.RollingUpdateCloneSetStrategy{
 				PodUpdatePolicy: cloneset.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("10%")),
 			}},
 		},
 	}
 	return workload{
-		Object: set, kind: "CloneSet", countsReady: "status.readyReplicas",
-		scale:    func(n int32) { set.Spec.Replicas = &n },
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true,
+		Object:      set,
+		kind:        "CloneSet",
+		countsReady: "status.readyReplicas",
+		scale:       func(n int32) { set.Spec.Replicas = &n },
+		template:    func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		inPlace:     true,
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.Replicas == want && s.UpdatedReadyReplicas == want
@@ -218,13 +234,19 @@ func builtInStatefulSet() workload {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32(0)), PodManagementPolicy: appsv1.ParallelPodManagement, Selector: selector(), Template: template(),
+			Replicas:            new(int32(0)),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			Selector:            selector(),
+			Template:            template(),
 		},
 	}
 	return workload{
-		Object: set, kind: "built-in StatefulSet", controller: "statefulset-controller", countsReady: "status.readyReplicas",
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template },
-		scale:    func(n int32) { set.Spec.Replicas = &n },
+		Object:      set,
+		kind:        "built-in StatefulSet",
+		controller:  "statefulset-controller",
+		countsReady: "status.readyReplicas",
+		template:    func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		scale:       func(n int32) { set.Spec.Replicas = &n },
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.ReadyReplicas == want && s.Replicas == want
@@ -236,7 +258,10 @@ func statefulSet() workload {
 	set := &statefulset.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: statefulset.StatefulSetSpec{
-			Replicas: new(int32(0)), PodManagementPolicy: appsv1.ParallelPodManagement, Selector: selector(), Template: template(),
+			Replicas:            new(int32(0)),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			Selector:            selector(),
+			Template:            template(),
 			UpdateStrategy: statefulset.StatefulSetUpdateStrategy{RollingUpdate: &statefulset.RollingUpdateStatefulSetStrategy{
 				PodUpdatePolicy: statefulset.InPlaceIfPossible, MaxUnavailable: new(intstr.FromString("10%")),
 			}},
@@ -244,9 +269,12 @@ func statefulSet() workload {
 	}
 	set.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: contract.InPlaceUpdateReady}}
 	return workload{
-		Object: set, kind: "StatefulSet", countsReady: "status.readyReplicas",
-		scale:    func(n int32) { set.Spec.Replicas = &n },
-		template: func() *corev1.PodTemplateSpec { return &set.Spec.Template }, inPlace: true,
+		Object:      set,
+		kind:        "StatefulSet",
+		countsReady: "status.readyReplicas",
+		scale:       func(n int32) { set.Spec.Replicas = &n },
+		template:    func() *corev1.PodTemplateSpec { return &set.Spec.Template },
+		inPlace:     true,
 		ready: func() bool {
 			s, want := set.Status, *set.Spec.Replicas
 			return s.ObservedGeneration == set.Generation && s.Replicas == want && s.UpdatedReadyReplicas == want

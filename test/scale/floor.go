@@ -91,10 +91,15 @@ func (b *bench) bare(ctx context.Context, what string, do func(ctx context.Conte
 	if err != nil {
 		return Row{}, fmt.Errorf("%s: %w", what, err)
 	}
-	row := Row{Load: what, Pods: b.Pods, Done: time.Since(began).Seconds()}
+	row := Row{
+		Load: what,
+		Pods: b.Pods,
+		Done: time.Since(began).Seconds(),
+	}
 	row.LastWrite = row.Done
 	slices.Sort(took)
-	row.Median, row.P99 = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
+	row.Median = milliseconds(took[len(took)/2])
+	row.P99 = milliseconds(took[len(took)*99/100])
 	row.Costs, err = meter.cost()
 	return row, err
 }

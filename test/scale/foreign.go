@@ -31,7 +31,11 @@ func (o Options) foreign(ctx context.Context) (database string, err error) {
 // idle measures the cost of the operator while there is nothing to do.
 func (b *bench) idle(ctx context.Context) ([]Row, error) {
 	b.tell("idle")
-	row := Row{Load: "idle", Controller: b.operator.name, Done: idleTime.Seconds()}
+	row := Row{
+		Load:       "idle",
+		Controller: b.operator.name,
+		Done:       idleTime.Seconds(),
+	}
 	if err := pass(ctx, startTime); err != nil {
 		return nil, err
 	}

@@ -146,8 +146,13 @@ func (b *bench) pull(ctx context.Context) ([]Row, error) {
 	}
 	defer stop()
 	job := &jobs.ImagePullJob{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name}}
-	job.Spec.Image, job.Spec.Parallelism = pullImage, new(intstr.FromInt32(pullsAtATime))
-	row := Row{Load: fmt.Sprintf("ImagePullJob, parallelism %d", pullsAtATime), Pods: images, Of: "nodeimages"}
+	job.Spec.Image = pullImage
+	job.Spec.Parallelism = new(intstr.FromInt32(pullsAtATime))
+	row := Row{
+		Load: fmt.Sprintf("ImagePullJob, parallelism %d", pullsAtATime),
+		Pods: images,
+		Of:   "nodeimages",
+	}
 	row, err = b.cost(ctx, row, b.ofOperator("imagepulljob"), func() (time.Time, error) {
 		began := time.Now()
 		if err := b.accepted(ctx, job); err != nil {
@@ -182,7 +187,11 @@ func (b *bench) answerPull(ctx context.Context, o client.Object) {
 	}
 	before := client.MergeFrom(image.DeepCopy())
 	image.Status.ImageStatuses = map[string]nodeimage.ImageStatus{
-		pullImage: {Tags: []nodeimage.ImageTagStatus{{Tag: tags[0].Tag, Version: tags[0].Version, Phase: next}}},
+		pullImage: {Tags: []nodeimage.ImageTagStatus{{
+			Tag:     tags[0].Tag,
+			Version: tags[0].Version,
+			Phase:   next,
+		}}},
 	}
 	_ = b.client.Status().Patch(ctx, image, before)
 }

@@ -146,9 +146,21 @@ func kinds(counted map[string]int, most map[string]float64) []string {
 func (r Row) verdict(bound, resource string, n int, limit float64) Verdict {
 	switch {
 	case r.Pods == 0:
-		return Verdict{Bound: bound + " a minute", Measured: float64(n) * 60 / r.Done, Limit: limit}
+		return Verdict{
+			Bound:    bound + " a minute",
+			Measured: float64(n) * 60 / r.Done,
+			Limit:    limit,
+		}
 	case strings.Contains(" "+resource, " "+r.resource()), strings.Contains(resource, " pods"):
-		return Verdict{Bound: bound + " a " + strings.TrimSuffix(r.resource(), "s"), Measured: r.each(n), Limit: limit}
+		return Verdict{
+			Bound:    bound + " a " + strings.TrimSuffix(r.resource(), "s"),
+			Measured: r.each(n),
+			Limit:    limit,
+		}
 	}
-	return Verdict{Bound: bound, Measured: float64(n), Limit: limit}
+	return Verdict{
+		Bound:    bound,
+		Measured: float64(n),
+		Limit:    limit,
+	}
 }

@@ -44,7 +44,14 @@ func (o Options) kept(ctx context.Context, name string, made any, fill func(cont
 // open starts a cluster, with a kept database or an empty one, and connects to it. The function it returns stops the
 // cluster and all processes beside it.
 func (o Options) open(ctx context.Context, database string) (b *bench, end func() error, err error) {
-	options := cluster.Options{Name: cmp.Or(o.cluster, clusterName), Simulated: true, Nodes: cluster.NoNodes, NodeGrace: nodeGrace, Out: o.Progress, Database: database}
+	options := cluster.Options{
+		Name:      cmp.Or(o.cluster, clusterName),
+		Simulated: true,
+		Nodes:     cluster.NoNodes,
+		NodeGrace: nodeGrace,
+		Out:       o.Progress,
+		Database:  database,
+	}
 	if err := cluster.Remove(ctx, options); err != nil && !errors.Is(err, cluster.ErrNotRunning) {
 		return nil, nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
@@ -52,7 +59,12 @@ func (o Options) open(ctx context.Context, database string) (b *bench, end func(
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the cluster: %w", err)
 	}
-	b = &bench{Options: o, cluster: c, stopNodes: func() {}, operator: &operator{}}
+	b = &bench{
+		Options:   o,
+		cluster:   c,
+		stopNodes: func() {},
+		operator:  &operator{},
+	}
 	end = func() error {
 		ended := b.operator.Stop()
 		b.stopNodes()

@@ -126,7 +126,9 @@ func (b *bench) watch(ctx context.Context, namespace string) *observed {
 	pods := newObserved(time.Now)
 	source := cache.NewListWatchFromClient(b.kube.CoreV1().RESTClient(), "pods", namespace, fields.Everything())
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: pods.handler(),
+		ListerWatcher: source,
+		ObjectType:    &corev1.Pod{},
+		Handler:       pods.handler(),
 	})
 	go informer.RunWithContext(ctx)
 	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)

@@ -39,7 +39,14 @@ func (b *bench) makeMany(ctx context.Context, replicas int32) (*many, error) {
 	}
 	m.pods = b.watch(ctx, metav1.NamespaceAll)
 	err := forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
-		set := &appsv1.ReplicaSet{ObjectMeta: m.meta(i), Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: m.selector(i), Template: template()}}
+		set := &appsv1.ReplicaSet{
+			ObjectMeta: m.meta(i),
+			Spec: appsv1.ReplicaSetSpec{
+				Replicas: &replicas,
+				Selector: m.selector(i),
+				Template: template(),
+			},
+		}
 		set.Spec.Template.Labels = m.selector(i).MatchLabels
 		return b.client.Create(ctx, set)
 	})
@@ -100,7 +107,8 @@ func (b *bench) manyBudgets(ctx context.Context) ([]Row, error) {
 	}
 	made := func(i int) client.Object {
 		pub := &budget.PodUnavailableBudget{ObjectMeta: m.meta(i)}
-		pub.Spec.Selector, pub.Spec.MaxUnavailable = m.selector(i), new(intstr.FromInt32(1))
+		pub.Spec.Selector = m.selector(i)
+		pub.Spec.MaxUnavailable = new(intstr.FromInt32(1))
 		return pub
 	}
 	list := &budget.PodUnavailableBudgetList{}

@@ -26,7 +26,12 @@ func (b Bounds) judgeMeans(feature, commit string, rows []Row) ([]Verdict, error
 				measured /= mean(to, figure.of)
 			}
 			all = append(all, Verdict{
-				Feature: feature, Load: load, Bound: figure.name, Measured: measured, Limit: record * (1 + Margin), Commit: commit,
+				Feature:  feature,
+				Load:     load,
+				Bound:    figure.name,
+				Measured: measured,
+				Limit:    record * (1 + Margin),
+				Commit:   commit,
 			})
 		}
 	}

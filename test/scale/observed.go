@@ -32,7 +32,12 @@ type observed struct {
 }
 
 func newObserved(now func() time.Time) *observed {
-	return &observed{now: now, created: map[types.UID]time.Time{}, ready: map[types.UID]time.Duration{}, serving: map[types.UID]bool{}}
+	return &observed{
+		now:     now,
+		created: map[types.UID]time.Time{},
+		ready:   map[types.UID]time.Duration{},
+		serving: map[types.UID]bool{},
+	}
 }
 
 // handler follows the watch.
@@ -98,7 +103,11 @@ func (o *observed) begin(wanted int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.now()
-	o.since, o.last, o.wanted, o.missing, o.most = now, now, wanted, 0, 0
+	o.since = now
+	o.last = now
+	o.wanted = wanted
+	o.missing = 0
+	o.most = 0
 	o.status.begin()
 	clear(o.created)
 	clear(o.ready)

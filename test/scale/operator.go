@@ -30,7 +30,11 @@ func newOperator(ctx context.Context, c *cluster.Cluster, api client.Client, fol
 		}
 	}
 	m, err := managers.Install(ctx, managers.Options{
-		Cluster: c, Client: api, Feature: o.Feature, Folder: folder, Log: cmp.Or(o.OperatorLog, os.DevNull),
+		Cluster:   c,
+		Client:    api,
+		Feature:   o.Feature,
+		Folder:    folder,
+		Log:       cmp.Or(o.OperatorLog, os.DevNull),
 		Arguments: []string{"--enable-pprof=" + strconv.FormatBool(o.PprofAddress != ""), "--pprof-addr=" + o.PprofAddress},
 	})
 	return &operator{process: process{name: o.operator()}, Manager: m}, err

@@ -54,7 +54,9 @@ func gatedPod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels: map[string]string{
-				contract.InstanceIDLabel: name, contract.RevisionLabel: "web-5f4d8", contract.TemplateHashLabel: "5f4d8",
+				contract.InstanceIDLabel:     name,
+				contract.RevisionLabel:       "web-5f4d8",
+				contract.TemplateHashLabel:   "5f4d8",
 				contract.LifecycleStateLabel: contract.LifecyclePreparingNormal,
 			},
 			Annotations: map[string]string{contract.LifecycleTimestampAnnotation: time.RFC3339},
@@ -69,7 +71,11 @@ func gatedPod(name string) *corev1.Pod {
 func gatesSet(status corev1.ConditionStatus, state string) map[string]any {
 	now := metav1.Now()
 	condition := func(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
-		return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: now}
+		return corev1.PodCondition{
+			Type:               kind,
+			Status:             status,
+			LastTransitionTime: now,
+		}
 	}
 	return map[string]any{
 		"metadata": map[string]any{"labels": map[string]string{contract.LifecycleStateLabel: state}},
@@ -86,7 +92,8 @@ func (b *bench) readied(ctx context.Context, way bareReady) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, pods := b.watch(ctx, space), b.kube.CoreV1().Pods(space)
+	store := b.watch(ctx, space)
+	pods := b.kube.CoreV1().Pods(space)
 	row := Row{Load: way.load, Pods: b.Pods}
 	if err := b.audit.Skip(); err != nil {
 		return nil, err
@@ -140,7 +147,8 @@ func (b *bench) send(ctx context.Context, space string, way bareReady, store *ob
 	requests.Go(func() error {
 		return forEach(ctx, b.Pods, func(ctx context.Context, i int) error {
 			pod := way.pod(podName(i))
-			pod.Name, pod.Spec.Containers = podName(i), podSpec(imageBefore).Containers
+			pod.Name = podName(i)
+			pod.Spec.Containers = podSpec(imageBefore).Containers
 			if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil || way.patch == nil || way.bound {
 				return err
 			}

@@ -36,7 +36,11 @@ func Measure(ctx context.Context, root string, features []string, o Options) (Re
 		return Record{}, err
 	}
 	run := Record{
-		Commit: commit, Date: time.Now().UTC().Truncate(time.Second), Pods: o.Pods, Nodes: o.Nodes, Rounds: o.Rounds,
+		Commit:   commit,
+		Date:     time.Now().UTC().Truncate(time.Second),
+		Pods:     o.Pods,
+		Nodes:    o.Nodes,
+		Rounds:   o.Rounds,
 		Machine:  records.ThisMachine(),
 		Features: map[string][]Row{},
 	}

@@ -72,7 +72,9 @@ func (r Row) Rate() float64 { return float64(r.Pods) / r.Done }
 // observe adds what was seen of the pods.
 func (r *Row) observe(pods *observed, budget int) {
 	median, p90, p99 := pods.toReady()
-	r.ToReady, r.ToReadyP90, r.ToReadyP99 = median.Seconds(), p90.Seconds(), p99.Seconds()
+	r.ToReady = median.Seconds()
+	r.ToReadyP90 = p90.Seconds()
+	r.ToReadyP99 = p99.Seconds()
 	if budget == 0 {
 		r.StatusAge = pods.oldestStatus().Seconds()
 	} else {

@@ -75,7 +75,11 @@ func Restart(ctx context.Context, o Options) (rows []Row, err error) {
 
 // restart kills the operator and measures the next one.
 func (b *bench) restart(ctx context.Context) ([]Row, error) {
-	row := Row{Load: fmt.Sprintf("restart, %d sets", b.Sets), Pods: b.Sets * b.Pods, Controller: b.operator.name}
+	row := Row{
+		Load:       fmt.Sprintf("restart, %d sets", b.Sets),
+		Pods:       b.Sets * b.Pods,
+		Controller: b.operator.name,
+	}
 	b.tell("%s", row.Load)
 	if err := b.operator.Kill(); err != nil {
 		return nil, err
@@ -225,11 +229,13 @@ func (b *bench) pattern(ctx context.Context) (p pattern, err error) {
 	p.set, err = json.Marshal(set)
 	for i := range revisions.Items {
 		text, failed := json.Marshal(&revisions.Items[i])
-		p.revisions, err = append(p.revisions, text), errors.Join(err, failed)
+		p.revisions = append(p.revisions, text)
+		err = errors.Join(err, failed)
 	}
 	for i := range pods.Items {
 		text, failed := json.Marshal(&pods.Items[i])
-		p.pods, err = append(p.pods, text), errors.Join(err, failed)
+		p.pods = append(p.pods, text)
+		err = errors.Join(err, failed)
 	}
 	return p, err
 }

@@ -175,7 +175,8 @@ func (b *bench) untainted(ctx context.Context) (bool, error) {
 func (b *bench) connect() error {
 	config := b.cluster.RESTConfig()
 	config.QPS = -1
-	b.config, b.audit = config, audit.Log{Path: b.cluster.AuditLog()}
+	b.config = config
+	b.audit = audit.Log{Path: b.cluster.AuditLog()}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), features()[b.Feature].addToScheme(scheme)); err != nil {
 		return fmt.Errorf("build the scheme: %w", err)
@@ -197,8 +198,10 @@ func (b *bench) findProcesses() error {
 	folder := filepath.Dir(b.cluster.Kubeconfig())
 	var errs []error
 	for name, p := range map[string]*process{
-		"kube-controller-manager": &b.controllerManager, "kube-apiserver": &b.apiServer,
-		"kube-scheduler": &b.scheduler, "etcd": &b.database,
+		"kube-controller-manager": &b.controllerManager,
+		"kube-apiserver":          &b.apiServer,
+		"kube-scheduler":          &b.scheduler,
+		"etcd":                    &b.database,
 	} {
 		found, err := find(name, folder)
 		*p = found

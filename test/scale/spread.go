@@ -64,12 +64,18 @@ func (b *bench) spread(ctx context.Context) ([]Row, error) {
 // halvesOf returns a WorkloadSpread that has half of a ReplicaSet's pods in the first zone.
 func halvesOf(set client.Object) *spread.WorkloadSpread {
 	s := &spread.WorkloadSpread{ObjectMeta: metav1.ObjectMeta{Namespace: set.GetNamespace(), Name: set.GetName()}}
-	s.Spec.TargetReference = &spread.TargetReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.GetName()}
+	s.Spec.TargetReference = &spread.TargetReference{
+		APIVersion: "apps/v1",
+		Kind:       "ReplicaSet",
+		Name:       set.GetName(),
+	}
 	for _, zone := range zones() {
 		s.Spec.Subsets = append(s.Spec.Subsets, spread.WorkloadSpreadSubset{
-			Name: zone, RequiredNodeSelector: &corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}},
-			}},
+			Name: zone, RequiredNodeSelector: &corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
+				Key:      corev1.LabelTopologyZone,
+				Operator: corev1.NodeSelectorOpIn,
+				Values:   []string{zone},
+			}}},
 		})
 	}
 	s.Spec.Subsets[0].MaxReplicas = new(intstr.FromString("50%"))
@@ -94,7 +100,8 @@ func (b *bench) counted(ctx context.Context, s *spread.WorkloadSpread) int {
 func (b *bench) called(ctx context.Context, set client.Object, annotation string, o metav1.CreateOptions) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: name + "-", Labels: podLabels(),
+			GenerateName:    name + "-",
+			Labels:          podLabels(),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 		},
 		Spec: podSpec(imageBefore),

@@ -145,7 +145,12 @@ func foreigners(namespace, name string) []client.Object {
 		&batchv1.CronJob{ObjectMeta: meta, Spec: batchv1.CronJobSpec{Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: job}}},
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector, MaxUnavailable: new(intstr.FromInt32(1))}},
 		&autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv1.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{Kind: "Deployment", Name: "absent", APIVersion: "apps/v1"}, MaxReplicas: 2,
+			ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{
+				Kind:       "Deployment",
+				Name:       "absent",
+				APIVersion: "apps/v1",
+			},
+			MaxReplicas: 2,
 		}},
 		&coordinationv1.Lease{ObjectMeta: meta},
 	}

@@ -28,7 +28,9 @@ func (w World) TurnOn(t *testing.T, manager, gate string) {
 		return
 	}
 	patch, err := json.Marshal([]map[string]any{{
-		"op": "add", "path": "/spec/template/spec/containers/0/args", "value": append(slices.Clone(args), argument),
+		"op":    "add",
+		"path":  "/spec/template/spec/containers/0/args",
+		"value": append(slices.Clone(args), argument),
 	}})
 	require.NoError(t, err)
 	require.NoError(t, w.Client.Patch(t.Context(), deployment, client.RawPatch(types.JSONPatchType, patch)))

@@ -100,8 +100,16 @@ func (w World) newReader(ctx context.Context) (string, error) {
 	for _, feature := range w.suite.Features {
 		made = append(made, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "prometheus-" + feature},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: feature + "-metrics-reader"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+			RoleRef: rbacv1.RoleRef{
+				APIGroup: rbacv1.GroupName,
+				Kind:     "ClusterRole",
+				Name:     feature + "-metrics-reader",
+			},
+			Subjects: []rbacv1.Subject{{
+				Kind:      rbacv1.ServiceAccountKind,
+				Namespace: account.Namespace,
+				Name:      account.Name,
+			}},
 		})
 	}
 	for _, object := range made {

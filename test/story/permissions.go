@@ -58,7 +58,8 @@ func (w World) unneeded() ([]string, error) {
 	}
 	used, needed := map[string]permissions{}, map[string]permissions{}
 	for _, r := range requests {
-		name, p := account(r), permission(r.Verb, r.Object.Group, r.Resource())
+		name := account(r)
+		p := permission(r.Verb, r.Object.Group, r.Resource())
 		if used[name] == nil {
 			used[name], needed[name] = permissions{}, permissions{}
 		}

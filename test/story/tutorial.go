@@ -41,7 +41,9 @@ func parseTutorial(text string) (Tutorial, error) {
 	}
 	var wrong error
 	for _, part := range regexp.MustCompile("(?ms)^ {4}([^\n]+)$|^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
-		command, language, output := part[1], part[2], part[3]
+		command := part[1]
+		language := part[2]
+		output := part[3]
 		last := len(found.Steps) - 1
 		switch {
 		case command != "":

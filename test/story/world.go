@@ -120,7 +120,12 @@ func (w *World) setUp(ctx context.Context, s Suite) error {
 		return fmt.Errorf("make a client: %w", err)
 	}
 	away := &atomic.Bool{}
-	*w = World{Client: patient(api, away), Cluster: c, suite: s, away: away}
+	*w = World{
+		Client:  patient(api, away),
+		Cluster: c,
+		suite:   s,
+		away:    away,
+	}
 	w.token, err = w.newReader(ctx)
 	w.began = time.Now()
 	return err

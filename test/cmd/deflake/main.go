@@ -137,7 +137,8 @@ func (d *deflake) keep(module string, seed int64, p results.Package) error {
 		}
 		f.times++
 		log := filepath.Join(d.folder, fmt.Sprintf("%s-%d-%d.log", strings.ReplaceAll(key, "/", "."), seed, f.times))
-		f.seeds, f.logs = append(f.seeds, fmt.Sprint(seed)), append(f.logs, log)
+		f.seeds = append(f.seeds, fmt.Sprint(seed))
+		f.logs = append(f.logs, log)
 		text := fmt.Sprintf("-shuffle=%d\n\n%s\nthe tests of the package in the order in which they began:\n%s", seed, t.Output, order.String())
 		if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
 			return err

@@ -62,7 +62,8 @@ func inTurn(names []string, now func() time.Time, run func(name string) error) [
 		if !failed {
 			started := now()
 			r.begun, r.err = true, run(name)
-			r.took, failed = now().Sub(started), r.err != nil
+			r.took = now().Sub(started)
+			failed = r.err != nil
 		}
 		results = append(results, r)
 	}

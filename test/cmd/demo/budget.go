@@ -43,7 +43,12 @@ func showBudget(ctx context.Context, d *demo) error {
 	if err := d.awaitGuard(ctx); err != nil {
 		return err
 	}
-	c := &course{ink: d.ink, node: crowded(old), image: d.updatedImage(), least: len(old)}
+	c := &course{
+		ink:   d.ink,
+		node:  crowded(old),
+		image: d.updatedImage(),
+		least: len(old),
+	}
 	c.floor.Store(wanted)
 	started := time.Now()
 	err = errors.Join(d.drainAndUpdate(ctx, c), d.uncordon(ctx, c.node))

@@ -63,7 +63,12 @@ func (d *demo) join(ctx context.Context, kubeconfig, registry string) error {
 	}
 	d.joined = true
 	d.target = install.Target{
-		Kubectl: kubectl, Kubeconfig: kubeconfig, Registry: strings.TrimSuffix(registry, "/"), Named: true, Platforms: platforms, Label: madeByDemo,
+		Kubectl:    kubectl,
+		Kubeconfig: kubeconfig,
+		Registry:   strings.TrimSuffix(registry, "/"),
+		Named:      true,
+		Platforms:  platforms,
+		Label:      madeByDemo,
 	}
 	fmt.Printf("Kubernetes %s, %d nodes that take pods, %s\n", release, len(d.nodes), strings.Join(platforms, " and "))
 	return d.spareOthers(ctx)

@@ -45,7 +45,12 @@ func (d *demo) watch(ctx context.Context) (*live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the pods: %w", err)
 	}
-	l := &live{ink: d.ink, started: d.started, pods: map[types.UID]*corev1.Pod{}, watcher: watcher}
+	l := &live{
+		ink:     d.ink,
+		started: d.started,
+		pods:    map[types.UID]*corev1.Pod{},
+		watcher: watcher,
+	}
 	for i := range list.Items {
 		l.pods[list.Items[i].UID] = &list.Items[i]
 	}

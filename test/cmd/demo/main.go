@@ -67,9 +67,18 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d := &demo{ink: newInk(os.Stdout), started: time.Now(), feature: *feature, installed: map[string]bool{}}
+	d := &demo{
+		ink:       newInk(os.Stdout),
+		started:   time.Now(),
+		feature:   *feature,
+		installed: map[string]bool{},
+	}
 	reach := func(ctx context.Context) error {
-		return d.start(ctx, cluster.Options{Name: *name, Nodes: *nodes, Out: os.Stdout})
+		return d.start(ctx, cluster.Options{
+			Name:  *name,
+			Nodes: *nodes,
+			Out:   os.Stdout,
+		})
 	}
 	if *kubeconfig != "" || *registry != "" || isSet("kubeconfig") {
 		reach = func(ctx context.Context) error { return d.join(ctx, *kubeconfig, *registry) }
@@ -332,7 +341,9 @@ func withCommand(kind string) []string {
 func (d *demo) kubectl(ctx context.Context, input string, args ...string) error {
 	fmt.Println(d.ink.dim("$ kubectl " + strings.Join(args, " ")))
 	command := d.command(ctx, args...)
-	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), os.Stdout, os.Stderr
+	command.Stdin = strings.NewReader(input)
+	command.Stdout = os.Stdout
+	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("kubectl %s: %w", args[0], err)
 	}

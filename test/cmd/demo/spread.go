@@ -152,7 +152,8 @@ func (z zones) tell(pods []*corev1.Pod, want map[string]int) moment {
 	var why []string
 	for _, o := range pods {
 		s := podstate.Of(o, time.Now(), 0)
-		zone, node := o.Labels[zonePatch], o.Spec.NodeName
+		zone := o.Labels[zonePatch]
+		node := o.Spec.NodeName
 		switch {
 		case s.Terminating:
 			why = append(why, fmt.Sprintf("%s leaves %s", o.Name, zone))

@@ -64,7 +64,11 @@ func run(ctx context.Context, arguments []string, out io.Writer) (err error) {
 			err = errors.Join(err, cluster.Remove(context.WithoutCancel(ctx), cluster.Options{Name: ownCluster}))
 		}()
 	}
-	c, err := cluster.Start(ctx, cluster.Options{Name: *name, Nodes: faults.Nodes, Out: out})
+	c, err := cluster.Start(ctx, cluster.Options{
+		Name:  *name,
+		Nodes: faults.Nodes,
+		Out:   out,
+	})
 	if err != nil {
 		return fmt.Errorf("start the cluster: %w", err)
 	}

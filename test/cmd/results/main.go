@@ -25,7 +25,8 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 		return errors.New("usage: results show|sum FILES")
 	}
 	var sum results.Summary
-	ended, said := sum.Add, func(string) {}
+	ended := sum.Add
+	said := func(string) {}
 	if arguments[0] == "show" {
 		ended = func(p results.Package) { fmt.Fprint(out, p.Text()) }
 		said = func(line string) { fmt.Fprint(out, line) }

@@ -57,7 +57,13 @@ func (s *soak) add(ctx context.Context, of suite, chosen *regexp.Regexp, folder 
 				return fmt.Errorf("compiling the tests of %s: %w\n%s", of.path, err, out)
 			}
 		}
-		s.walks = append(s.walks, &walk{binary: binary, dir: of.dir, path: of.path, test: test, next: s.from})
+		s.walks = append(s.walks, &walk{
+			binary: binary,
+			dir:    of.dir,
+			path:   of.path,
+			test:   test,
+			next:   s.from,
+		})
 	}
 	return nil
 }

@@ -100,7 +100,8 @@ func (c *canvas) text(x, y int, anchor, class, text string) {
 				c.fault("%q is written over %q", line, c.words[k])
 			}
 		}
-		c.lines, c.words = append(c.lines, a), append(c.words, line)
+		c.lines = append(c.lines, a)
+		c.words = append(c.words, line)
 		fmt.Fprintf(&c.body, "  <text x=\"%d\" y=\"%d\" text-anchor=\"%s\" class=\"%s\">%s</text>\n", x, a.y+12, anchor, class, escaped(line))
 	}
 }

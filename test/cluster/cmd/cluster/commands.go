@@ -102,7 +102,9 @@ func (c *command) kubectl(ctx context.Context) error {
 func (c *command) runKubectl(ctx context.Context, running *cluster.Cluster, args []string) error {
 	cmd := exec.CommandContext(ctx, running.Kubectl(), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+running.Kubeconfig())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.out, c.errOut
+	cmd.Stdin = os.Stdin
+	cmd.Stdout = c.out
+	cmd.Stderr = c.errOut
 	err := cmd.Run()
 	if ended := new(exec.ExitError); errors.As(err, &ended) {
 		return exitError(ended.ExitCode())
