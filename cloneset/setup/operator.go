@@ -41,7 +41,8 @@ func (s *settings) add(flags *pflag.FlagSet) {
 
 func (s *settings) featureGates(env *manager.Environment, can inplace.Options) plan.FeatureGates {
 	g := cloneset.FeatureGates(env.Options.FeatureGates, can)
-	g.UnkeyedFirst, g.ExcludePreparingDelete = s.unkeyedFirst, s.excludePreparingDelete
+	g.UnkeyedFirst = s.unkeyedFirst
+	g.ExcludePreparingDelete = s.excludePreparingDelete
 	return g
 }
 

@@ -34,7 +34,11 @@ type Reader struct {
 // facts that the change needs: newly listed pods, and new or changed templates. The error carries an API status and
 // reports that the cluster did not answer.
 func (r Reader) Read(ctx context.Context, set, old *v1beta1.CloneSet, version string) (Facts, error) {
-	facts := Facts{Version: version, InPlace: r.InPlace, Pods: r.newlyListed(ctx, set, old)}
+	facts := Facts{
+		Version: version,
+		InPlace: r.InPlace,
+		Pods:    r.newlyListed(ctx, set, old),
+	}
 	var stored *podtemplate.Template
 	if old != nil {
 		stored = new(templateOf(old))

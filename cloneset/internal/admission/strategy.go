@@ -39,7 +39,8 @@ func wordsOf(version string) words {
 
 // validateProgressDeadline: a pod can become available after minReadySeconds at the earliest.
 func validateProgressDeadline(spec *v1beta1.CloneSetSpec) field.ErrorList {
-	path, deadline := specPath().Child("progressDeadlineSeconds"), spec.ProgressDeadlineSeconds
+	path := specPath().Child("progressDeadlineSeconds")
+	deadline := spec.ProgressDeadlineSeconds
 	switch {
 	case deadline == nil || *deadline == math.MaxInt32: // no deadline
 		return nil
@@ -52,7 +53,8 @@ func validateProgressDeadline(spec *v1beta1.CloneSetSpec) field.ErrorList {
 }
 
 func validateUpdateStrategy(spec *v1beta1.CloneSetSpec, version string) field.ErrorList {
-	path, strategy := specPath().Child("updateStrategy"), &spec.UpdateStrategy
+	path := specPath().Child("updateStrategy")
+	strategy := &spec.UpdateStrategy
 	var errs field.ErrorList
 	switch strategy.Type {
 	case "", v1beta1.RollingUpdate, v1beta1.OnDelete:

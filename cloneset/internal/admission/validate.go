@@ -100,7 +100,8 @@ func validateScaleStrategy(strategy *v1beta1.CloneSetScaleStrategy) field.ErrorL
 
 // validatePodsToDelete looks at the names that facts has pods for: those that were not listed before.
 func validatePodsToDelete(set *v1beta1.CloneSet, pods map[string]PodFact, version string) field.ErrorList {
-	path, words := specPath().Child("scaleStrategy", "podsToDelete"), wordsOf(version)
+	path := specPath().Child("scaleStrategy", "podsToDelete")
+	words := wordsOf(version)
 	var errs field.ErrorList
 	for _, name := range sets.List(sets.KeySet(pods)) {
 		switch fact := pods[name]; {

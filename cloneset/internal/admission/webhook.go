@@ -21,10 +21,14 @@ func NewWebhook(reader Reader, deletionProtection bool) admission.Webhook[*v1bet
 		Kind: admission.NewKind(contract.AppsGroup, v1beta1.Kind,
 			admission.Hub[v1beta1.CloneSet](v1beta1.GroupVersion.Version),
 			admission.Spoke[v1beta1.CloneSet](v1alpha1.GroupVersion.Version, admission.Conversion[*v1beta1.CloneSet, *v1alpha1.CloneSet]{
-				ToHub: conversion.ToHub, FromHub: conversion.FromHub, Path: conversion.V1alpha1Path,
+				ToHub:   conversion.ToHub,
+				FromHub: conversion.FromHub,
+				Path:    conversion.V1alpha1Path,
 			}),
 		),
-		Default: Default, Validate: reader.validate, Convert: conversion.Convert,
+		Default:  Default,
+		Validate: reader.validate,
+		Convert:  conversion.Convert,
 	}
 	if deletionProtection {
 		w.Delete = refuseDeletion

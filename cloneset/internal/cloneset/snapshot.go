@@ -27,6 +27,11 @@ func (s sources) snapshot(ctx context.Context, c *frame.Controller, seen model.S
 	if err != nil {
 		return plan.Snapshot{}, fmt.Errorf("list claims: %w", err)
 	}
-	next := plan.Snapshot{Snapshot: seen, Claims: claims, RetryFailedAt: plan.RetryFailedAt(s.failed, seen), FeatureGates: s.featureGates}
+	next := plan.Snapshot{
+		Snapshot:      seen,
+		Claims:        claims,
+		RetryFailedAt: plan.RetryFailedAt(s.failed, seen),
+		FeatureGates:  s.featureGates,
+	}
 	return next.Observed(), nil
 }

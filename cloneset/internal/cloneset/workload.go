@@ -22,7 +22,9 @@ import (
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot] {
 	failed := &failures.Memory{}
 	return &frame.Workload[v1beta1.CloneSet, *v1beta1.CloneSet, plan.Snapshot]{
-		Name: "cloneset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: contract.InstanceIDLabel,
+		Name:     "cloneset",
+		Kind:     v1beta1.GroupVersion.WithKind(v1beta1.Kind),
+		PodLabel: contract.InstanceIDLabel,
 		Cached: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:                   fastclient.PodsWithLabel(contract.InstanceIDLabel),
 			&corev1.PersistentVolumeClaim{}: {Label: fastclient.WithLabel(contract.InstanceIDLabel), Transform: fastclient.Trim},
@@ -30,15 +32,22 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.CloneSet, 
 		ClusterCached: map[client.Object]cache.ByObject{&corev1.Node{}: fastclient.Nodes()},
 		Describe: func(set *v1beta1.CloneSet) frame.Set {
 			return frame.Set{
-				Selector: set.Spec.Selector, Template: &set.Spec.Template, ClaimTemplates: set.Spec.VolumeClaimTemplates,
-				Replicas: set.Spec.Replicas, MinReadySeconds: set.Spec.MinReadySeconds,
-				Pods: set.Status.Replicas, Available: set.Status.AvailableReplicas, Conditions: set.Status.Conditions,
+				Selector:           set.Spec.Selector,
+				Template:           &set.Spec.Template,
+				ClaimTemplates:     set.Spec.VolumeClaimTemplates,
+				Replicas:           set.Spec.Replicas,
+				MinReadySeconds:    set.Spec.MinReadySeconds,
+				Pods:               set.Status.Replicas,
+				Available:          set.Status.AvailableReplicas,
+				Conditions:         set.Status.Conditions,
 				ObservedGeneration: set.Status.ObservedGeneration,
-				CurrentRevision:    set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
+				CurrentRevision:    set.Status.CurrentRevision,
+				CollisionCount:     set.Status.CollisionCount,
 			}
 		},
-		DefaultPullPolicy: plan.DefaultPullPolicy, HashClaims: true,
-		Memories: []pass.Memory{failed},
+		DefaultPullPolicy: plan.DefaultPullPolicy,
+		HashClaims:        true,
+		Memories:          []pass.Memory{failed},
 		Watch: func(_ *frame.Controller, owners frame.Owners, b *builder.Builder) {
 			b.Watches(&corev1.PersistentVolumeClaim{}, owners.Objects())
 		},

@@ -12,7 +12,8 @@ import (
 // carried over as they were written, the templates above all: "cpu: 0.5" stays, and so does a false that a user wrote
 // down. Only labels, annotations and the two strategies go through the types.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
-	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
+	hub := v1beta1.GroupVersion.String()
+	spoke := v1alpha1.GroupVersion.String()
 	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: carrying(hub, ToHub), FromHub: carrying(spoke, FromHub)}.Convert(raw, apiVersion)
 }
 

@@ -41,7 +41,8 @@ func (r record) isEmpty() bool { return r.RollingUpdate == nil && len(r.Keys) ==
 // Lost returns the fields that an update through v1alpha1 would remove unintentionally, because v1alpha1 cannot
 // express them and the client dropped recordAnnotation. It is "" if nothing is lost or the object accepts the loss.
 func Lost(stored, updated *v1beta1.CloneSet) string {
-	was, now := hubOnly(stored.Spec.UpdateStrategy), hubOnly(updated.Spec.UpdateStrategy)
+	was := hubOnly(stored.Spec.UpdateStrategy)
+	now := hubOnly(updated.Spec.UpdateStrategy)
 	switch {
 	case conversion.AcceptsLoss(updated), updated.Spec.UpdateStrategy.Type != v1beta1.OnDelete:
 		return ""

@@ -113,7 +113,8 @@ func restoreIgnored(dst *v1alpha1.CloneSet) {
 	}
 	ignored.GracePeriodSeconds, ignored.ResizeDeadlineSeconds = 0, nil
 	if strategy := dst.Spec.UpdateStrategy.InPlaceUpdateStrategy; strategy != nil {
-		ignored.GracePeriodSeconds, ignored.ResizeDeadlineSeconds = strategy.GracePeriodSeconds, strategy.ResizeDeadlineSeconds
+		ignored.GracePeriodSeconds = strategy.GracePeriodSeconds
+		ignored.ResizeDeadlineSeconds = strategy.ResizeDeadlineSeconds
 	}
 	dst.Spec.UpdateStrategy.InPlaceUpdateStrategy = &ignored
 }

@@ -29,8 +29,10 @@ func (p *pass) claimsOf(id string) []*corev1.PersistentVolumeClaim {
 	}
 	for i := range templates {
 		claims = append(claims, newpod.ClaimFromTemplate(&templates[i], newpod.ClaimOptions{
-			Name: p.claimName(templates[i].Name, id), Namespace: p.Set.Namespace,
-			Labels: labels, Owners: []metav1.OwnerReference{p.Owner},
+			Name:      p.claimName(templates[i].Name, id),
+			Namespace: p.Set.Namespace,
+			Labels:    labels,
+			Owners:    []metav1.OwnerReference{p.Owner},
 		}))
 	}
 	return claims
@@ -73,7 +75,9 @@ func (p *pass) claimIndex() *claimIndex {
 	}
 	claims := slices.Concat(p.Claims, p.ownerlessClaims())
 	p.index = &claimIndex{
-		instances: make([]instance, 0, len(claims)), byID: make(map[string]*instance, len(claims)), byClaim: make(map[string]*instance, len(claims)),
+		instances: make([]instance, 0, len(claims)),
+		byID:      make(map[string]*instance, len(claims)),
+		byClaim:   make(map[string]*instance, len(claims)),
 	}
 	for _, claim := range claims {
 		p.index.add(claim)
@@ -290,8 +294,12 @@ func deleteUnusedClaims(p *pass) {
 				step.Actions = append(step.Actions, p.giveToPod(claim, in.pod))
 			case !p.adopting:
 				step.Actions = append(step.Actions, action.Action{
-					Verb: action.Delete, Object: claim, Guard: action.Unmounted, Reason: "PodGone", Message: "the pod of its instance id is gone",
-					Event: &action.Event{Failed: EventDeleteFailed},
+					Verb:    action.Delete,
+					Object:  claim,
+					Guard:   action.Unmounted,
+					Reason:  "PodGone",
+					Message: "the pod of its instance id is gone",
+					Event:   &action.Event{Failed: EventDeleteFailed},
 				})
 			}
 		}
@@ -302,8 +310,12 @@ func deleteUnusedClaims(p *pass) {
 // giveToPod makes the pod the owner of the claim in place of the set.
 func (p *pass) giveToPod(claim *corev1.PersistentVolumeClaim, o *corev1.Pod) action.Action {
 	return action.Action{
-		Verb: action.Release, Object: claim, Reason: "PodLeaving", Message: "it goes with pod " + o.Name,
-		Guard: action.Unmounted, ForPod: o.UID,
+		Verb:    action.Release,
+		Object:  claim,
+		Reason:  "PodLeaving",
+		Message: "it goes with pod " + o.Name,
+		Guard:   action.Unmounted,
+		ForPod:  o.UID,
 		Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{p.Set.UID}, ownership.PodReference(o))},
 		Event:   &action.Event{Failed: EventUpdateFailed},
 	}
@@ -322,7 +334,10 @@ func (p *pass) takeClaimsBack() {
 		for claim := range p.ownClaims(o.Pod) {
 			if isOwnedByPodAlone(claim, o.Pod) {
 				step.Actions = append(step.Actions, action.Action{
-					Verb: action.Adopt, Object: claim, Reason: "PodStays", Message: "pod " + o.Pod.Name + " stays",
+					Verb:    action.Adopt,
+					Object:  claim,
+					Reason:  "PodStays",
+					Message: "pod " + o.Pod.Name + " stays",
 					Patches: []action.Patch{ownership.ReferencesPatch([]types.UID{o.Pod.UID}, p.Owner)},
 					Event:   &action.Event{Failed: EventUpdateFailed},
 				})

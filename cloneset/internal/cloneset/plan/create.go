@@ -103,9 +103,15 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (*action.Action, error) {
 	labels := p.revisionLabels(from.Name)
 	labels[contract.InstanceIDLabel] = id
 	o := newpod.FromTemplate(template, newpod.Options{
-		Name: p.podName(id), GenerateName: newpod.NamePrefix(p.Set.Name), Namespace: p.Set.Namespace,
-		Owner: p.Owner, Labels: labels, DefaultPullPolicy: DefaultPullPolicy, Lifecycle: true,
-		ReadinessGates: []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady}, Now: p.Now,
+		Name:              p.podName(id),
+		GenerateName:      newpod.NamePrefix(p.Set.Name),
+		Namespace:         p.Set.Namespace,
+		Owner:             p.Owner,
+		Labels:            labels,
+		DefaultPullPolicy: DefaultPullPolicy,
+		Lifecycle:         true,
+		ReadinessGates:    []corev1.PodConditionType{contract.InPlaceUpdateReady, contract.KruisePodReady},
+		Now:               p.Now,
 	})
 	claims := p.claimsOf(id)
 	mounts := make([]newpod.Mount, 0, len(claims))
@@ -117,8 +123,17 @@ func (p *pass) newPod(from *appsv1.ControllerRevision) (*action.Action, error) {
 	}
 	newpod.MountClaims(o, mounts...)
 	a := &action.Action{
-		Verb: action.Create, Object: o, GeneratedName: true, Independent: true, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
-		Event: &action.Event{Succeeded: EventCreated, Note: "succeed to create pod " + o.Name, Failed: EventCreateFailed},
+		Verb:          action.Create,
+		Object:        o,
+		GeneratedName: true,
+		Independent:   true,
+		Reason:        "ScaleOut",
+		Message:       "revision " + podstate.ShortHash(from.Name),
+		Event: &action.Event{
+			Succeeded: EventCreated,
+			Note:      "succeed to create pod " + o.Name,
+			Failed:    EventCreateFailed,
+		},
 	}
 	for _, claim := range claims {
 		a.Prerequisites = append(a.Prerequisites, claim)

@@ -21,7 +21,11 @@ func preDelete(set *v1beta1.CloneSet) *workload.LifecycleHook {
 func (p *pass) deletePod(step *action.Step, o *pod, why podupdate.DeleteReason) action.Action {
 	o.touched = true
 	if why.Event == nil {
-		why.Event = &action.Event{Succeeded: EventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: EventDeleteFailed}
+		why.Event = &action.Event{
+			Succeeded: EventDeleted,
+			Note:      "succeed to delete pod " + o.Pod.Name,
+			Failed:    EventDeleteFailed,
+		}
 	}
 	a := p.updates.Delete(o.State, why)
 	if a.Verb != action.Delete || !p.plan.MayTry(&a, step) { // one that stays keeps its claims

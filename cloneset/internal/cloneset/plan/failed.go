@@ -53,8 +53,13 @@ func limitFailedPods(p *pass) {
 	step := action.Step{Name: stepScale}
 	for _, o := range failed[:len(failed)-mostFailed] { // the oldest first
 		a := p.updates.Delete(o, podupdate.DeleteReason{
-			Reason: "FailedLimit", Message: fmt.Sprintf("more than %d pods have failed", mostFailed),
-			Event: &action.Event{Succeeded: EventDeleted, Note: "succeed to delete pod " + o.Pod.Name, Failed: EventDeleteFailed},
+			Reason:  "FailedLimit",
+			Message: fmt.Sprintf("more than %d pods have failed", mostFailed),
+			Event: &action.Event{
+				Succeeded: EventDeleted,
+				Note:      "succeed to delete pod " + o.Pod.Name,
+				Failed:    EventDeleteFailed,
+			},
 		})
 		p.plan.Put(&step, a)
 	}
@@ -79,8 +84,10 @@ func warnAboutFailedPods(p *pass) {
 	slices.SortStableFunc(failed, func(a, b podstate.State) int { return b.ReadySince.Compare(a.ReadySince) })
 	for _, o := range failed[:min(int(p.currentBalance().missing), len(failed))] {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
-			Type: corev1.EventTypeWarning, Reason: EventPodFailed, Related: o.Pod,
-			Note: fmt.Sprintf("pod %s has failed: %s", o.Pod.Name, whyFailed(o.Pod)),
+			Type:    corev1.EventTypeWarning,
+			Reason:  EventPodFailed,
+			Related: o.Pod,
+			Note:    fmt.Sprintf("pod %s has failed: %s", o.Pod.Name, whyFailed(o.Pod)),
 		})
 	}
 }
@@ -92,7 +99,8 @@ func (p *pass) noteScaleUpLimit(creations int32) {
 		return
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
-		Type: corev1.EventTypeWarning, Reason: EventScaleUpLimited,
+		Type:       corev1.EventTypeWarning,
+		Reason:     EventScaleUpLimited,
 		Note:       fmt.Sprintf("scaleUp is limited because of scaleStrategy.maxUnavailable, limit: %d", creations),
 		WithStatus: true,
 	})
@@ -110,7 +118,10 @@ func warnAboutDeadline(s Snapshot, todo *Plan) {
 		return
 	}
 	todo.Notices = append(todo.Notices, action.Notice{
-		Type: corev1.EventTypeWarning, Reason: stalled.Reason, Note: stalled.Message, WithStatus: true,
+		Type:       corev1.EventTypeWarning,
+		Reason:     stalled.Reason,
+		Note:       stalled.Message,
+		WithStatus: true,
 	})
 }
 

@@ -17,13 +17,24 @@ func Forecast(old, set *v1beta1.CloneSet, can inplace.Options) forecast.Edit {
 	if err != nil {
 		return forecast.Edit{}
 	}
-	r, pods := rollingUpdate(set), min(n.replicas, old.Status.Replicas)
+	r := rollingUpdate(set)
+	pods := min(n.replicas, old.Status.Replicas)
 	policy := podupdate.Policy(r.PodUpdatePolicy)
-	can.DefaultPullPolicy, can.CompareClaims = DefaultPullPolicy, comparesClaims(can.CompareClaims, policy)
+	can.DefaultPullPolicy = DefaultPullPolicy
+	can.CompareClaims = comparesClaims(can.CompareClaims, policy)
 	return forecast.Edit{
-		From: &old.Spec.Template, To: &set.Spec.Template, Options: can, Policy: policy, Recreates: "podUpdatePolicy is ReCreate",
-		ClaimsChange: !equality.Semantic.DeepEqual(old.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimTemplates),
-		Pods:         pods, Reached: min(pods, n.replicas-n.partition), Behind: max(old.Status.Replicas-old.Status.UpdatedReplicas, 0),
-		MaxUnavailable: n.maxUnavailable, MaxSurge: n.maxSurge, Paused: r.Paused, OnDelete: onDelete(set),
+		From:           &old.Spec.Template,
+		To:             &set.Spec.Template,
+		Options:        can,
+		Policy:         policy,
+		Recreates:      "podUpdatePolicy is ReCreate",
+		ClaimsChange:   !equality.Semantic.DeepEqual(old.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimTemplates),
+		Pods:           pods,
+		Reached:        min(pods, n.replicas-n.partition),
+		Behind:         max(old.Status.Replicas-old.Status.UpdatedReplicas, 0),
+		MaxUnavailable: n.maxUnavailable,
+		MaxSurge:       n.maxSurge,
+		Paused:         r.Paused,
+		OnDelete:       onDelete(set),
 	}
 }

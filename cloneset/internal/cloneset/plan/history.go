@@ -45,7 +45,10 @@ func truncateNames(p *pass) {
 		return
 	}
 	p.plan.Add(action.Step{Name: stepNames, Actions: []action.Action{{
-		Verb: action.PatchSpec, Object: p.Set, Reason: "PodsGone", Message: "pods of podsToDelete are gone",
+		Verb:    action.PatchSpec,
+		Object:  p.Set,
+		Reason:  "PodsGone",
+		Message: "pods of podsToDelete are gone",
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 			"spec": map[string]any{"scaleStrategy": map[string]any{"podsToDelete": kept}},
 		}}},

@@ -154,10 +154,12 @@ func (p *pass) computeBalance() balance {
 	scaleOld, scaleNew := p.deltas(scaling)
 	surge, surgeOld := p.surge(scaling, scaleOld, scaleNew)
 
-	deleting, deletingOld := scaling.deletingUpdated+scaling.deletingOld, scaling.deletingOld
+	deleting := scaling.deletingUpdated + scaling.deletingOld
+	deletingOld := scaling.deletingOld
 	specified := scaling.specifiedUpdated + scaling.specifiedOld
 	unavailable := scaling.unavailable + deleting
-	have, haveOld := scaling.total, scaling.old+deletingOld
+	have := scaling.total
+	haveOld := scaling.old + deletingOld
 	if p.excludesPreparingDelete() {
 		have, haveOld = have-deleting, haveOld-deletingOld
 	}
@@ -208,7 +210,8 @@ func (p *pass) surge(t tally, deltaOld, deltaNew int32) (surge, old int32) {
 	if specified > 0 {
 		forScale = min(max(unavailable+specified-n.maxUnavailable, p.specifiedHeld(), 0), specified)
 	}
-	forUpdate, forUpdateOld := podsToMove(deltaOld, deltaNew), int32(0)
+	forUpdate := podsToMove(deltaOld, deltaNew)
+	forUpdateOld := int32(0)
 	if forUpdate < 0 {
 		forUpdate = -forUpdate
 		forUpdateOld = forUpdate

@@ -61,7 +61,8 @@ func adopt(p *pass) {
 
 // adoptPod makes the pod one of the set, with an instance id.
 func (p *pass) adoptPod(o *corev1.Pod) action.Action {
-	labels, why := map[string]string{}, "it has no controller and matches spec.selector"
+	labels := map[string]string{}
+	why := "it has no controller and matches spec.selector"
 	if o.Labels[contract.InstanceIDLabel] == "" {
 		labels[contract.InstanceIDLabel] = p.idForAdopted(o)
 	}

@@ -145,21 +145,33 @@ func newPass(s Snapshot) *pass {
 		named:    map[string]bool{},
 		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // ids need no secrecy
 	}
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
+	p.plan.Plan = action.Plan{
+		Refusals:     s.Refusals,
+		Now:          s.Now,
+		RefusedVerbs: refusedVerbs(s.Set),
+	}
 	p.numbers, p.plan.Err = readNumbers(s.Set)
 	if err := newpod.CheckSelector(s.Set.Spec.Selector); err != nil {
 		p.plan.Err = err
 	}
 	p.plan.MaxUnavailable = p.numbers.maxUnavailable
 	p.revisions = podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata, CompareClaims: comparesClaims(s.FeatureGates.RecreateOnClaimChange, p.policy()),
-		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
+		DefaultPullPolicy: DefaultPullPolicy,
+		EnvFromMetadata:   s.FeatureGates.EnvFromMetadata,
+		CompareClaims:     comparesClaims(s.FeatureGates.RecreateOnClaimChange, p.policy()),
+		Resize:            s.FeatureGates.Resize,
+		KeepMemoryLimits:  s.FeatureGates.KeepMemoryLimits,
 	})
 	p.updates = podupdate.Workload{
-		Revisions: p.revisions, Policy: p.policy(), Lifecycle: s.Set.Spec.Lifecycle,
-		GraceSeconds: inPlaceStrategy(s.Set).GracePeriodSeconds, ResizeDeadlineSeconds: inPlaceStrategy(s.Set).ResizeDeadlineSeconds,
-		Labels: p.revisionLabels, MissingLabels: missingTemplateHash,
-		Now: s.Now, Plan: &p.plan.Plan,
+		Revisions:             p.revisions,
+		Policy:                p.policy(),
+		Lifecycle:             s.Set.Spec.Lifecycle,
+		GraceSeconds:          inPlaceStrategy(s.Set).GracePeriodSeconds,
+		ResizeDeadlineSeconds: inPlaceStrategy(s.Set).ResizeDeadlineSeconds,
+		Labels:                p.revisionLabels,
+		MissingLabels:         missingTemplateHash,
+		Now:                   s.Now,
+		Plan:                  &p.plan.Plan,
 	}
 	for _, name := range s.Set.Spec.ScaleStrategy.PodsToDelete {
 		p.named[name] = true
@@ -167,7 +179,8 @@ func newPass(s Snapshot) *pass {
 	if p.observed == nil {
 		p.observed = p.observe()
 	}
-	p.pods, p.inactive = slices.Clone(p.observed.pods), p.observed.inactive
+	p.pods = slices.Clone(p.observed.pods)
+	p.inactive = p.observed.inactive
 	p.plan.RequeueWithin(p.observed.requeueAfter)
 	return p
 }

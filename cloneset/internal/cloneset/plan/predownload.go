@@ -15,9 +15,12 @@ import (
 func preDownload(p *pass) {
 	if p.FeatureGates.PreDownload {
 		p.PreDownload(&p.plan, predownload.Rollout{
-			Selector: p.Set.Spec.Selector, Template: p.revisions.Template, Replicas: p.numbers.replicas,
-			Useful: p.pullingIsUseful, UpdatedReady: podstate.CountReady(len(p.pods), p.state),
-			Settings: predownload.SettingsOf(rollingUpdate(p.Set).InPlaceUpdateStrategy),
+			Selector:     p.Set.Spec.Selector,
+			Template:     p.revisions.Template,
+			Replicas:     p.numbers.replicas,
+			Useful:       p.pullingIsUseful,
+			UpdatedReady: podstate.CountReady(len(p.pods), p.state),
+			Settings:     predownload.SettingsOf(rollingUpdate(p.Set).InPlaceUpdateStrategy),
 		})
 	}
 }

@@ -25,8 +25,11 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus 
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	p.SetStatus(s.Set.Spec.Selector, model.StatusFields{
-		ObservedGeneration: &status.ObservedGeneration, LabelSelector: &status.LabelSelector,
-		CurrentRevision: &status.CurrentRevision, UpdateRevision: &status.UpdateRevision, CollisionCount: &status.CollisionCount,
+		ObservedGeneration: &status.ObservedGeneration,
+		LabelSelector:      &status.LabelSelector,
+		CurrentRevision:    &status.CurrentRevision,
+		UpdateRevision:     &status.UpdateRevision,
+		CollisionCount:     &status.CollisionCount,
 	})
 	p.countInto(&status)
 	if !p.numbers.partitioned && status.UpdatedReplicas == status.Replicas && status.Replicas == p.numbers.replicas {
@@ -53,8 +56,12 @@ func reported(list []workload.Condition, done action.Failures) bool {
 }
 
 func (p *pass) countInto(status *v1beta1.CloneSetStatus) {
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = int32(len(p.pods)), 0, 0
-	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = 0, 0, 0
+	status.Replicas = int32(len(p.pods))
+	status.ReadyReplicas = 0
+	status.AvailableReplicas = 0
+	status.UpdatedReplicas = 0
+	status.UpdatedReadyReplicas = 0
+	status.UpdatedAvailableReplicas = 0
 	for i := range p.pods {
 		o := &p.pods[i]
 		updated := int32(0)
@@ -132,16 +139,21 @@ func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) w
 		old.Reason == v1beta1.ReasonUpdated && !p.Now.Before(old.LastUpdateTime.Add(deadline)) && !madeProgress(p.Set.Status, status))
 	switch {
 	case p.complete(status):
-		c.Reason, c.Message = v1beta1.ReasonAvailable, "CloneSet is available"
+		c.Reason = v1beta1.ReasonAvailable
+		c.Message = "CloneSet is available"
 	case rollingUpdate(p.Set).Paused:
-		c.Reason, c.Message = v1beta1.ReasonPaused, "CloneSet is paused"
+		c.Reason = v1beta1.ReasonPaused
+		c.Message = "CloneSet is paused"
 	case p.numbers.partitioned && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
-		c.Reason, c.Message = v1beta1.ReasonPartitionAvailable, "CloneSet has been paused due to partition ready"
+		c.Reason = v1beta1.ReasonPartitionAvailable
+		c.Message = "CloneSet has been paused due to partition ready"
 	case exceeded:
-		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonDeadlineExceeded
+		c.Status = corev1.ConditionFalse
+		c.Reason = v1beta1.ReasonDeadlineExceeded
 		c.Message = fmt.Sprintf("CloneSet revision %s has timed out progressing", status.UpdateRevision)
 	default:
-		c.Reason, c.Message = v1beta1.ReasonUpdated, "CloneSet is progressing"
+		c.Reason = v1beta1.ReasonUpdated
+		c.Message = "CloneSet is progressing"
 	}
 	return c
 }
@@ -166,7 +178,11 @@ func untilDeadline(s Snapshot) time.Duration {
 // summary reports for kstatus whether the set is as its spec wants it, and if not, the pods that it waits for.
 func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition, todo Plan, done action.Failures) conditions.Summary {
 	if todo.Err != nil {
-		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
+		return conditions.Summary{
+			Stalled: true,
+			Reason:  v1beta1.ReasonInvalidSpec,
+			Message: todo.Err.Error(),
+		}
 	}
 	r := rollingUpdate(p.Set)
 	updates := !r.Paused && !onDelete(p.Set)
@@ -178,7 +194,8 @@ func (p *pass) summary(status v1beta1.CloneSetStatus, list []workload.Condition,
 	s := conditions.Summary{Reason: v1beta1.ReasonProgressing, Message: fmt.Sprintf("%d of %d pods available, %d of %d updated%s",
 		status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, status.ExpectedUpdatedReplicas, trouble)}
 	if !s.ReportFailures(done, trouble) && len(todo.Waits) > 0 {
-		s.Reason, s.Message = todo.Waits[0].Reason, s.Message+"; "+todo.Waits[0].String()
+		s.Reason = todo.Waits[0].Reason
+		s.Message += "; " + todo.Waits[0].String()
 	}
 	if limit := scaleUpLimit(todo); limit != nil && s.Reason != limit.Reason {
 		s.Message += "; " + limit.String()

@@ -71,11 +71,13 @@ func update(p *pass) {
 		return
 	}
 	b := p.currentBalance()
-	target, back := p.Chosen.Update, p.movesBack()
+	target := p.Chosen.Update
+	back := p.movesBack()
 	if back {
 		target = p.Chosen.Current
 	}
-	waiting, rest := p.waiting(target), []int(nil)
+	waiting := p.waiting(target)
+	rest := []int(nil)
 	if back {
 		waiting, rest = p.updatedAmong(waiting)
 	}
@@ -204,7 +206,9 @@ func (p *pass) waiting(target *appsv1.ControllerRevision) []int {
 	}
 	r := rollingUpdate(p.Set)
 	return ordering.ForUpdate(states, indexes, ordering.UpdateOptions{
-		Priority: r.PriorityStrategy, Scatter: r.ScatterStrategy, UnkeyedFirst: p.FeatureGates.UnkeyedFirst,
+		Priority:     r.PriorityStrategy,
+		Scatter:      r.ScatterStrategy,
+		UnkeyedFirst: p.FeatureGates.UnkeyedFirst,
 	})
 }
 
@@ -235,7 +239,9 @@ func (p *pass) move(step *action.Step, wanted []int, target *appsv1.ControllerRe
 	hash := podstate.ShortHash(hashName(target))
 	unavailable, atTarget := p.outOfService(hash)
 	proven := p.isProven(hash)
-	chosen, chosenAvailable, waiting := int32(0), int32(0), false
+	chosen := int32(0)
+	chosenAvailable := int32(0)
+	waiting := false
 	for _, i := range wanted {
 		o := &p.pods[i]
 		full := atTarget+chosen >= max(budget, 1) && (o.Available || !proven)
@@ -306,10 +312,12 @@ func (p *pass) updatePod(step *action.Step, o *pod, target *appsv1.ControllerRev
 		return action.Action{}, errNoNewPods
 	}
 	return p.deletePod(step, o, podupdate.DeleteReason{
-		Reason: podupdate.DeleteToRecreate, Message: p.updates.WhyNewPod(o.State, target),
+		Reason:  podupdate.DeleteToRecreate,
+		Message: p.updates.WhyNewPod(o.State, target),
 		Event: &action.Event{
-			Succeeded: EventRecreated, Failed: EventRecreateFailed,
-			Note: fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
+			Succeeded: EventRecreated,
+			Failed:    EventRecreateFailed,
+			Note:      fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
 		},
 		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: contract.SpecifiedDeleteForUpdate}, // scaling must not take it back into service
 	}), nil
