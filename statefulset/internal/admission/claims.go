@@ -59,7 +59,9 @@ func validateClaimChange(set, old *v1beta1.StatefulSet, facts Facts) field.Error
 	if !resizes(set, facts.FeatureGates) {
 		return nil
 	}
-	path, templates, stored := specPath().Child("volumeClaimTemplates"), set.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates
+	path := specPath().Child("volumeClaimTemplates")
+	templates := set.Spec.VolumeClaimTemplates
+	stored := old.Spec.VolumeClaimTemplates
 	if len(templates) != len(stored) {
 		return field.ErrorList{field.Invalid(path, len(templates),
 			"templates cannot be added or deleted when volumeClaimUpdateStrategy is OnPodRollingUpdate")}
@@ -72,7 +74,8 @@ func validateClaimChange(set, old *v1beta1.StatefulSet, facts Facts) field.Error
 }
 
 func validateClaimTemplateChange(template, stored *corev1.PersistentVolumeClaim, facts Facts, path *field.Path) field.ErrorList {
-	class, was := template.Spec.StorageClassName, stored.Spec.StorageClassName
+	class := template.Spec.StorageClassName
+	was := stored.Spec.StorageClassName
 	switch {
 	case template.Name != stored.Name:
 		return field.ErrorList{field.Forbidden(path.Child("name"), "a template cannot be renamed when volumeClaimUpdateStrategy is OnPodRollingUpdate")}
@@ -94,7 +97,8 @@ func validateClaimTemplateChange(template, stored *corev1.PersistentVolumeClaim,
 
 // changesSize reports whether two templates ask for different sizes.
 func changesSize(a, b *corev1.PersistentVolumeClaim) bool {
-	request, limit := a.Spec.Resources.Requests[corev1.ResourceStorage], a.Spec.Resources.Limits[corev1.ResourceStorage]
+	request := a.Spec.Resources.Requests[corev1.ResourceStorage]
+	limit := a.Spec.Resources.Limits[corev1.ResourceStorage]
 	return request.Cmp(b.Spec.Resources.Requests[corev1.ResourceStorage]) != 0 ||
 		limit.Cmp(b.Spec.Resources.Limits[corev1.ResourceStorage]) != 0
 }

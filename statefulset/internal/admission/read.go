@@ -30,7 +30,11 @@ type Reader struct {
 // facts that the change needs: new or changed templates, and the classes of claims with a changed size while claims
 // follow their templates. The error carries an API status and reports that the cluster did not answer.
 func (r Reader) Read(ctx context.Context, set, old *v1beta1.StatefulSet, version string) (Facts, error) {
-	facts := Facts{Version: version, FeatureGates: r.FeatureGates, InPlace: r.InPlace}
+	facts := Facts{
+		Version:      version,
+		FeatureGates: r.FeatureGates,
+		InPlace:      r.InPlace,
+	}
 	var before *podtemplate.Template
 	if old != nil {
 		before = new(template(old))
@@ -48,7 +52,8 @@ func template(set *v1beta1.StatefulSet) podtemplate.Template {
 }
 
 func (r Reader) classes(ctx context.Context, set, old *v1beta1.StatefulSet) map[string]Class {
-	templates, stored := set.Spec.VolumeClaimTemplates, old.Spec.VolumeClaimTemplates
+	templates := set.Spec.VolumeClaimTemplates
+	stored := old.Spec.VolumeClaimTemplates
 	if !resizes(set, r.FeatureGates) || len(templates) != len(stored) {
 		return nil
 	}

@@ -40,7 +40,8 @@ func validateScaleStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	if spec.ScaleStrategy == nil || spec.ScaleStrategy.MaxUnavailable == nil {
 		return nil
 	}
-	path, value := specPath().Child("scaleStrategy", "maxUnavailable"), spec.ScaleStrategy.MaxUnavailable
+	path := specPath().Child("scaleStrategy", "maxUnavailable")
+	value := spec.ScaleStrategy.MaxUnavailable
 	errs := validateUnavailable(value, path)
 	if !isParallel(spec) && *value != intstr.FromInt32(1) {
 		errs = append(errs, field.Invalid(path, value, "can only work with Parallel PodManagementPolicyType"))
@@ -69,7 +70,8 @@ func validateUnavailable(value *intstr.IntOrString, path *field.Path) field.Erro
 }
 
 func validateUpdateStrategy(spec *v1beta1.StatefulSetSpec) field.ErrorList {
-	path, strategy := specPath().Child("updateStrategy"), &spec.UpdateStrategy
+	path := specPath().Child("updateStrategy")
+	strategy := &spec.UpdateStrategy
 	unknown := field.ErrorList{field.Invalid(path, strategy.Type, "must be 'RollingUpdate' or 'OnDelete'")}
 	switch strategy.Type {
 	case "", appsv1.RollingUpdateStatefulSetStrategyType:
@@ -131,7 +133,8 @@ func validateMinReady(spec *v1beta1.StatefulSetSpec) field.ErrorList {
 	if rolling == nil || rolling.MinReadySeconds == nil {
 		return errs
 	}
-	own, inner := *rolling.MinReadySeconds, specPath().Child("updateStrategy", "rollingUpdate", "minReadySeconds")
+	own := *rolling.MinReadySeconds
+	inner := specPath().Child("updateStrategy", "rollingUpdate", "minReadySeconds")
 	errs = append(errs, validation.NonNegative(&own, inner)...)
 	if own > longestMinReady {
 		errs = append(errs, field.Invalid(inner, own, "must be no more than 300 seconds"))

@@ -20,7 +20,9 @@ func NewWebhook(reader Reader) admission.Webhook[*v1beta1.StatefulSet] {
 		Kind: admission.NewKind(contract.AppsGroup, v1beta1.Kind,
 			admission.Hub[v1beta1.StatefulSet](v1beta1.GroupVersion.Version),
 			admission.Spoke[v1beta1.StatefulSet](v1alpha1.GroupVersion.Version, admission.Conversion[*v1beta1.StatefulSet, *v1alpha1.StatefulSet]{
-				ToHub: conversion.ToHub, FromHub: conversion.FromHub, Path: conversion.V1alpha1Path,
+				ToHub:   conversion.ToHub,
+				FromHub: conversion.FromHub,
+				Path:    conversion.V1alpha1Path,
 			}),
 		),
 		Default: func(set *v1beta1.StatefulSet) {
@@ -29,7 +31,8 @@ func NewWebhook(reader Reader) admission.Webhook[*v1beta1.StatefulSet] {
 				Default(set, reader.FeatureGates)
 			}
 		},
-		Validate: reader.validate, Convert: conversion.Convert,
+		Validate: reader.validate,
+		Convert:  conversion.Convert,
 	}
 	if reader.FeatureGates.DeletionProtection {
 		w.Delete = refuseDeletion

@@ -11,7 +11,8 @@ import (
 // Convert returns the JSON of a StatefulSet in the wanted apiVersion. Fields are copied as they were written: "cpu:
 // 0.5" is not rewritten, and an explicit false is not removed.
 func Convert(raw []byte, apiVersion string) ([]byte, error) {
-	hub, spoke := v1beta1.GroupVersion.String(), v1alpha1.GroupVersion.String()
+	hub := v1beta1.GroupVersion.String()
+	spoke := v1alpha1.GroupVersion.String()
 	return conversion.Versions{Hub: hub, Spoke: spoke, ToHub: toHub, FromHub: fromHub}.Convert(raw, apiVersion)
 }
 
@@ -47,11 +48,14 @@ func toHub(src conversion.Object) (conversion.Object, error) {
 
 // fromHub moves the fields that v1alpha1 lacks into FieldsAnnotation.
 func fromHub(src conversion.Object) (conversion.Object, error) {
-	out, kept := maps.Clone(src), conversion.Object{}
+	out := maps.Clone(src)
+	kept := conversion.Object{}
 	for _, part := range parts() {
-		whole, names := conversion.Member(src, part), fieldsOf(part)
+		whole := conversion.Member(src, part)
+		names := fieldsOf(part)
 		if fields := conversion.WithMembers(nil, whole, names...); len(fields) > 0 {
-			out[part], kept[part] = conversion.WithMembers(whole, nil, names...), fields
+			out[part] = conversion.WithMembers(whole, nil, names...)
+			kept[part] = fields
 		}
 	}
 	if len(kept) == 0 {

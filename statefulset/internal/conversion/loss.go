@@ -25,7 +25,9 @@ func Lost(stored, updated *v1beta1.StatefulSet) []string {
 // fieldsInUse returns the names of the fields that v1alpha1 lacks, with a value that differs in meaning from their
 // absence.
 func fieldsInUse(spec *v1beta1.StatefulSetSpec) []string {
-	retention, scale, ordinals := spec.PersistentVolumeClaimRetentionPolicy, spec.ScaleStrategy, spec.Ordinals
+	retention := spec.PersistentVolumeClaimRetentionPolicy
+	scale := spec.ScaleStrategy
+	ordinals := spec.Ordinals
 	hooks := spec.Lifecycle
 	deletes := func(policy appsv1.PersistentVolumeClaimRetentionPolicyType) bool {
 		return policy != "" && policy != appsv1.RetainPersistentVolumeClaimRetentionPolicyType

@@ -61,7 +61,8 @@ func (r Reserved) Live(start, count int32) Live {
 			end = int64(r[i].First)
 		}
 		if n := min(end-next, left); n > 0 {
-			l.ranges, l.before = append(l.ranges, Range{int32(next), int32(next + n - 1)}), append(l.before, l.count)
+			l.ranges = append(l.ranges, Range{int32(next), int32(next + n - 1)})
+			l.before = append(l.before, l.count)
 			l.count, left = l.count+int(n), left-n
 		}
 		if i == len(r) {

@@ -20,7 +20,11 @@ type sources struct {
 
 // snapshot completes the frame's snapshot.
 func (s *sources) snapshot(ctx context.Context, c *frame.Controller, seen model.Snapshot[*v1beta1.StatefulSet]) (plan.Snapshot, error) {
-	next := plan.Snapshot{Snapshot: seen, RetryFailedAt: plan.RetryFailedAt(s.failed, seen), FeatureGates: s.featureGates}
+	next := plan.Snapshot{
+		Snapshot:      seen,
+		RetryFailedAt: plan.RetryFailedAt(s.failed, seen),
+		FeatureGates:  s.featureGates,
+	}
 	if s.featureGates.AutoDeletePVC {
 		var err error
 		if next.Claims, err = claimsOf(ctx, c, seen.Set); err != nil {

@@ -30,7 +30,9 @@ const podLabel = appsv1.StatefulSetPodNameLabel
 func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot] {
 	failed := &failures.Memory{}
 	return &frame.Workload[v1beta1.StatefulSet, *v1beta1.StatefulSet, plan.Snapshot]{
-		Name: "statefulset", Kind: v1beta1.GroupVersion.WithKind(v1beta1.Kind), PodLabel: podLabel,
+		Name:     "statefulset",
+		Kind:     v1beta1.GroupVersion.WithKind(v1beta1.Kind),
+		PodLabel: podLabel,
 		Cached: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:                   fastclient.PodsOf(podLabel, v1beta1.GroupVersion.WithKind(v1beta1.Kind).GroupKind()),
 			&corev1.PersistentVolumeClaim{}: {Transform: fastclient.Trim},
@@ -38,19 +40,29 @@ func Workload(featureGates plan.FeatureGates) *frame.Workload[v1beta1.StatefulSe
 		ClusterCached: map[client.Object]cache.ByObject{&storagev1.StorageClass{}: {Transform: fastclient.Trim, Field: fields.Everything()}},
 		Describe: func(set *v1beta1.StatefulSet) frame.Set {
 			return frame.Set{
-				Selector: set.Spec.Selector, Template: &set.Spec.Template, ClaimTemplates: set.Spec.VolumeClaimTemplates,
-				Replicas: set.Spec.Replicas, MinReadySeconds: set.Spec.MinReadySeconds,
-				Pods: set.Status.Replicas, Available: set.Status.AvailableReplicas, Conditions: set.Status.Conditions,
+				Selector:           set.Spec.Selector,
+				Template:           &set.Spec.Template,
+				ClaimTemplates:     set.Spec.VolumeClaimTemplates,
+				Replicas:           set.Spec.Replicas,
+				MinReadySeconds:    set.Spec.MinReadySeconds,
+				Pods:               set.Status.Replicas,
+				Available:          set.Status.AvailableReplicas,
+				Conditions:         set.Status.Conditions,
 				ObservedGeneration: set.Status.ObservedGeneration,
-				CurrentRevision:    set.Status.CurrentRevision, CollisionCount: set.Status.CollisionCount,
+				CurrentRevision:    set.Status.CurrentRevision,
+				CollisionCount:     set.Status.CollisionCount,
 			}
 		},
-		DefaultPullPolicy: plan.DefaultPullPolicy, SameTemplate: sameAsBuiltIn,
-		IsMember: plan.IsMember, Adopters: adopters,
-		Indexes: indexMarks, Watch: watch, Memories: []pass.Memory{failed},
-		PreDownload: featureGates.PreDownload,
-		Snapshot:    (&sources{failed: failed, featureGates: featureGates}).snapshot,
-		Compute:     plan.Compute,
+		DefaultPullPolicy: plan.DefaultPullPolicy,
+		SameTemplate:      sameAsBuiltIn,
+		IsMember:          plan.IsMember,
+		Adopters:          adopters,
+		Indexes:           indexMarks,
+		Watch:             watch,
+		Memories:          []pass.Memory{failed},
+		PreDownload:       featureGates.PreDownload,
+		Snapshot:          (&sources{failed: failed, featureGates: featureGates}).snapshot,
+		Compute:           plan.Compute,
 		Status: func(set *v1beta1.StatefulSet, seen plan.Snapshot, todo plan.Plan, done action.Failures) {
 			set.Status = plan.Status(seen, todo, done)
 		},

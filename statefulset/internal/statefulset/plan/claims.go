@@ -130,7 +130,8 @@ func (p *pass) explainClaimless() {
 	if len(p.claimless) == 0 {
 		return
 	}
-	first, names := p.claimless[0], make([]string, len(p.claimless))
+	first := p.claimless[0]
+	names := make([]string, len(p.claimless))
 	for i := range p.claimless {
 		names[i] = p.claimless[i].pod
 	}
@@ -169,8 +170,15 @@ func createMissingClaims(p *pass) {
 				continue
 			}
 			step.Actions = append(step.Actions, action.Action{
-				Verb: action.Create, Object: p.newClaim(t, o.Pod.Name), Reason: "ClaimMissing", Message: "pod " + o.Pod.Name + " is pending without it",
-				Event: &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created PVC " + claimName(t, o.Pod.Name) + " for pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name},
+				Verb:    action.Create,
+				Object:  p.newClaim(t, o.Pod.Name),
+				Reason:  "ClaimMissing",
+				Message: "pod " + o.Pod.Name + " is pending without it",
+				Event: &action.Event{
+					Succeeded: EventCreated,
+					Failed:    EventCreateFailed,
+					Note:      "Created PVC " + claimName(t, o.Pod.Name) + " for pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
+				},
 			})
 		}
 	}

@@ -45,12 +45,18 @@ func failureOr(text string, w *action.Wait) failure {
 
 // failureCondition sets a condition that is True while something fails, and False once it no longer does.
 func failureCondition(list []workload.Condition, conditionType, reason, message string, now metav1.Time) []workload.Condition {
-	c := workload.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: reason, Message: message}
+	c := workload.Condition{
+		Type:    conditionType,
+		Status:  corev1.ConditionTrue,
+		Reason:  reason,
+		Message: message,
+	}
 	if message == "" {
 		if conditions.Get(list, conditionType) == nil {
 			return list
 		}
-		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonRecovered
+		c.Status = corev1.ConditionFalse
+		c.Reason = v1beta1.ReasonRecovered
 	}
 	return conditions.Set(list, c, now)
 }
@@ -59,11 +65,14 @@ func failureCondition(list []workload.Condition, conditionType, reason, message 
 func (p *pass) available() workload.Condition {
 	serving := p.servingPods()
 	c := workload.Condition{
-		Type: v1beta1.StatefulSetAvailable, Status: corev1.ConditionTrue, Reason: v1beta1.ReasonAllPodsAvailable,
+		Type:    v1beta1.StatefulSetAvailable,
+		Status:  corev1.ConditionTrue,
+		Reason:  v1beta1.ReasonAllPodsAvailable,
 		Message: fmt.Sprintf("%d of %d pods available", serving, p.numbers.replicas),
 	}
 	if serving < int(p.numbers.replicas) {
-		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonPodsUnavailable
+		c.Status = corev1.ConditionFalse
+		c.Reason = v1beta1.ReasonPodsUnavailable
 	}
 	return c
 }
@@ -83,7 +92,10 @@ func (p *pass) servingPods() int {
 func (p *pass) progressing(todo Plan) workload.Condition {
 	s := p.progress(todo)
 	c := workload.Condition{
-		Type: v1beta1.StatefulSetProgressing, Status: corev1.ConditionTrue, Reason: s.Reason, Message: s.Message,
+		Type:    v1beta1.StatefulSetProgressing,
+		Status:  corev1.ConditionTrue,
+		Reason:  s.Reason,
+		Message: s.Message,
 	}
 	if s.Stalled {
 		c.Status = corev1.ConditionFalse
@@ -97,9 +109,17 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	left := p.countOutdated()
 	switch {
 	case todo.Err != nil:
-		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
+		return conditions.Summary{
+			Stalled: true,
+			Reason:  v1beta1.ReasonInvalidSpec,
+			Message: todo.Err.Error(),
+		}
 	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
-		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: p.withSince(wait), Stalled: needsIntervention(wait.Reason)}
+		return conditions.Summary{
+			Reason:  blockedReason(wait.Reason),
+			Message: p.withSince(wait),
+			Stalled: needsIntervention(wait.Reason),
+		}
 	case rollingUpdate(p.Set).Paused && left.inRange > 0:
 		return conditions.Summary{Reason: v1beta1.ReasonPaused, Message: conditions.PausedMessage(left.inRange)}
 	case wait != nil:
@@ -199,7 +219,8 @@ func (p *pass) summary(status v1beta1.StatefulSetStatus, todo Plan, done action.
 	default:
 		s.Message = fmt.Sprintf("%d of %d pods available, %d updated%s", status.AvailableReplicas, p.numbers.replicas, status.UpdatedReplicas, p.firstTrouble())
 		if wait := p.mainWait(todo); wait != nil {
-			s.Reason, s.Message = wait.Reason, s.Message+"; "+p.withSince(wait)
+			s.Reason = wait.Reason
+			s.Message += "; " + p.withSince(wait)
 		}
 	}
 	return s

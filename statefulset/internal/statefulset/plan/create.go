@@ -39,16 +39,29 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 	labels := p.identityLabels(name)
 	maps.Copy(labels, revision.Labels(from.Name))
 	o := newpod.FromTemplate(template, newpod.Options{
-		Name: name, GenerateName: p.Set.Name + "-", Namespace: p.Set.Namespace, Owner: p.Owner, Labels: labels,
-		DefaultPullPolicy: DefaultPullPolicy, Lifecycle: true, ReadinessGates: readinessGates(), Now: p.Now,
+		Name:              name,
+		GenerateName:      p.Set.Name + "-",
+		Namespace:         p.Set.Namespace,
+		Owner:             p.Owner,
+		Labels:            labels,
+		DefaultPullPolicy: DefaultPullPolicy,
+		Lifecycle:         true,
+		ReadinessGates:    readinessGates(),
+		Now:               p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
 	newpod.MountClaims(o, p.mounts(name, former)...)
 	step.Actions = append(step.Actions, action.Action{
-		Verb: action.Create, Object: o, Independent: true, Prerequisites: claims, Reason: "ScaleOut", Message: "revision " + podstate.ShortHash(from.Name),
+		Verb:          action.Create,
+		Object:        o,
+		Independent:   true,
+		Prerequisites: claims,
+		Reason:        "ScaleOut",
+		Message:       "revision " + podstate.ShortHash(from.Name),
 		Event: &action.Event{
-			Succeeded: EventCreated, Failed: EventCreateFailed,
-			Note: "Created pod " + name + " in StatefulSet " + p.Set.Name,
+			Succeeded: EventCreated,
+			Failed:    EventCreateFailed,
+			Note:      "Created pod " + name + " in StatefulSet " + p.Set.Name,
 		},
 	})
 	return true

@@ -14,10 +14,12 @@ import (
 func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goes bool) {
 	o.touched = true
 	a := p.workload.Delete(o.State, podupdate.DeleteReason{
-		Reason: reason, Message: message,
+		Reason:  reason,
+		Message: message,
 		Event: &action.Event{
-			Succeeded: EventDeleted, Failed: EventDeleteFailed,
-			Note: "Deleted pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": " + message,
+			Succeeded: EventDeleted,
+			Failed:    EventDeleteFailed,
+			Note:      "Deleted pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": " + message,
 		},
 	})
 	writes := podupdate.HasWrites(a)
@@ -40,8 +42,10 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 func (p *pass) noteMissingReadinessGate(o *pod) {
 	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
-			Type: corev1.EventTypeWarning, Reason: EventGateMissing, Related: o.Pod,
-			Note: "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
+			Type:    corev1.EventTypeWarning,
+			Reason:  EventGateMissing,
+			Related: o.Pod,
+			Note:    "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
 		})
 	}
 }

@@ -16,7 +16,12 @@ import (
 // it does not report again. That pods take their time to become available is reported only once it is long.
 func explain(p *pass) {
 	s := p.progress(p.plan)
-	n := action.Notice{Type: corev1.EventTypeWarning, Reason: s.Reason, Note: s.Message, WithStatus: true}
+	n := action.Notice{
+		Type:       corev1.EventTypeWarning,
+		Reason:     s.Reason,
+		Note:       s.Message,
+		WithStatus: true,
+	}
 	wait := p.mainWait(p.plan)
 	switch {
 	case p.plan.Err != nil:

@@ -15,12 +15,20 @@ func Forecast(old, set *v1beta1.StatefulSet, can inplace.Options) forecast.Edit 
 	if err != nil {
 		return forecast.Edit{}
 	}
-	r, pods := rollingUpdate(set), min(n.replicas, old.Status.Replicas)
+	r := rollingUpdate(set)
+	pods := min(n.replicas, old.Status.Replicas)
 	can.DefaultPullPolicy = DefaultPullPolicy
 	return forecast.Edit{
-		From: &old.Spec.Template, To: &set.Spec.Template, Options: can,
-		Policy: podupdate.Policy(r.PodUpdatePolicy), Recreates: "podUpdatePolicy is ReCreate",
-		Pods: pods, Reached: min(pods, max(n.replicas-n.partition, 0)), Behind: max(old.Status.Replicas-old.Status.UpdatedReplicas, 0),
-		MaxUnavailable: int32(n.maxUnavailable), Paused: r.Paused, OnDelete: onDelete(set),
+		From:           &old.Spec.Template,
+		To:             &set.Spec.Template,
+		Options:        can,
+		Policy:         podupdate.Policy(r.PodUpdatePolicy),
+		Recreates:      "podUpdatePolicy is ReCreate",
+		Pods:           pods,
+		Reached:        min(pods, max(n.replicas-n.partition, 0)),
+		Behind:         max(old.Status.Replicas-old.Status.UpdatedReplicas, 0),
+		MaxUnavailable: int32(n.maxUnavailable),
+		Paused:         r.Paused,
+		OnDelete:       onDelete(set),
 	}
 }

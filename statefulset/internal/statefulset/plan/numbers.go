@@ -28,7 +28,11 @@ type numbers struct {
 // readNumbers resolves the spec's numbers. The fields of rollingUpdate count only with type RollingUpdate.
 func readNumbers(set *v1beta1.StatefulSet, featureGates FeatureGates) (numbers, ordinals.Reserved, error) {
 	r := rollingUpdate(set)
-	n := numbers{replicas: valueOr(set.Spec.Replicas, 1), scaleUnavailable: math.MaxInt, minReady: set.Spec.MinReadySeconds}
+	n := numbers{
+		replicas:         valueOr(set.Spec.Replicas, 1),
+		scaleUnavailable: math.MaxInt,
+		minReady:         set.Spec.MinReadySeconds,
+	}
 	n.partition = max(valueOr(r.Partition, 0), 0)
 	if seconds := valueOr(r.MinReadySeconds, 0); seconds > 0 {
 		n.minReady = seconds

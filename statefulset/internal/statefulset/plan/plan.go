@@ -140,17 +140,27 @@ type pass struct {
 }
 
 func newPass(s Snapshot) *pass {
-	p := &pass{Snapshot: s, notUpdated: -1, resizes: action.Step{Name: stepClaims}}
+	p := &pass{
+		Snapshot:   s,
+		notUpdated: -1,
+		resizes:    action.Step{Name: stepClaims},
+	}
 	var reserved ordinals.Reserved
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
+	p.plan.Plan = action.Plan{
+		Refusals:     s.Refusals,
+		Now:          s.Now,
+		RefusedVerbs: refusedVerbs(s.Set),
+	}
 	p.numbers, reserved, p.plan.Err = readNumbers(s.Set, s.FeatureGates)
 	if err := newpod.CheckSelector(s.Set.Spec.Selector); err != nil {
 		p.plan.Err = err
 	}
 	p.plan.MaxUnavailable = int32(p.numbers.maxUnavailable)
 	options := inplace.Options{
-		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata,
-		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
+		DefaultPullPolicy: DefaultPullPolicy,
+		EnvFromMetadata:   s.FeatureGates.EnvFromMetadata,
+		Resize:            s.FeatureGates.Resize,
+		KeepMemoryLimits:  s.FeatureGates.KeepMemoryLimits,
 	}
 	p.workload = podupdate.Workload{
 		Revisions:     podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), options),
@@ -166,7 +176,8 @@ func newPass(s Snapshot) *pass {
 	if p.observed == nil {
 		p.observed = p.observe()
 	}
-	p.pods, p.nonMembers = slices.Clone(p.observed.pods), p.observed.nonMembers
+	p.pods = slices.Clone(p.observed.pods)
+	p.nonMembers = p.observed.nonMembers
 	p.plan.RequeueWithin(p.observed.requeueAfter)
 	p.assignOrdinals(reserved)
 	p.selectTargets()

@@ -10,9 +10,12 @@ import (
 func preDownload(p *pass) {
 	if p.FeatureGates.PreDownload {
 		p.PreDownload(&p.plan, predownload.Rollout{
-			Selector: p.Set.Spec.Selector, Template: p.workload.Revisions.Template, Replicas: p.numbers.replicas,
-			Useful: p.pullingIsUseful, UpdatedReady: podstate.CountReady(len(p.pods), p.state),
-			Settings: predownload.AnnotatedSettings(rollingUpdate(p.Set).InPlaceUpdateStrategy, p.Set.Annotations, p.numbers.replicas),
+			Selector:     p.Set.Spec.Selector,
+			Template:     p.workload.Revisions.Template,
+			Replicas:     p.numbers.replicas,
+			Useful:       p.pullingIsUseful,
+			UpdatedReady: podstate.CountReady(len(p.pods), p.state),
+			Settings:     predownload.AnnotatedSettings(rollingUpdate(p.Set).InPlaceUpdateStrategy, p.Set.Annotations, p.numbers.replicas),
 		})
 	}
 }

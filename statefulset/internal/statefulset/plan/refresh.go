@@ -29,8 +29,9 @@ func refresh(p *pass) {
 		o.touched = true
 		if p.missingLabels(o.State) != nil {
 			found.Action.Event = &action.Event{
-				Succeeded: EventUpdated, Failed: EventUpdateFailed,
-				Note: "Updated labels of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
+				Succeeded: EventUpdated,
+				Failed:    EventUpdateFailed,
+				Note:      "Updated labels of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
 			}
 		}
 		p.plan.Put(&step, *found.Action)
@@ -51,11 +52,17 @@ func cancelDeletion(p *pass) {
 		lifecycle.Set(c, contract.LifecycleNormal)
 		o.touched = true
 		step.Actions = append(step.Actions, action.Action{
-			Verb: action.PatchMetadata, Object: o.Pod, Independent: true, OutOfService: podstate.HeldByUpdate(o.Pod),
-			Patches: c.Patches(), Reason: EventDeleteCancelled, Message: "the pod is needed again",
+			Verb:         action.PatchMetadata,
+			Object:       o.Pod,
+			Independent:  true,
+			OutOfService: podstate.HeldByUpdate(o.Pod),
+			Patches:      c.Patches(),
+			Reason:       EventDeleteCancelled,
+			Message:      "the pod is needed again",
 			Event: &action.Event{
-				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
-				Note: "Cancelled the deletion of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": the pod is needed again",
+				Succeeded: EventDeleteCancelled,
+				Failed:    EventUpdateFailed,
+				Note:      "Cancelled the deletion of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name + ": the pod is needed again",
 			},
 		})
 	}

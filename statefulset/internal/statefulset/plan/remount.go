@@ -27,7 +27,10 @@ func (p *pass) markForRemount(o *pod) {
 	for _, claim := range o.claims.unmarked {
 		size := requested(claim)
 		p.plan.Put(&p.resizes, action.Action{
-			Verb: action.PatchMetadata, Object: claim, Reason: "Remount", Message: "pod " + o.Pod.Name + " is recreated to expand its file system",
+			Verb:    action.PatchMetadata,
+			Object:  claim,
+			Reason:  "Remount",
+			Message: "pod " + o.Pod.Name + " is recreated to expand its file system",
 			Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{v1beta1.RemountAnnotation: string(o.Pod.UID) + "/" + size.String()}},
 			}}},

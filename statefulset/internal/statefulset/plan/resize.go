@@ -124,7 +124,8 @@ func (p *pass) inspectGrowth(s *claimState, claim *corev1.PersistentVolumeClaim,
 		s.growing, s.kubeletUntil = claim.Name, until
 		p.plan.RequeueWithin(until.Sub(p.Now))
 	default:
-		s.needsRemount, s.unmarked = true, append(s.unmarked, claim)
+		s.needsRemount = true
+		s.unmarked = append(s.unmarked, claim)
 	}
 }
 
@@ -231,14 +232,18 @@ func (p *pass) resize(o *pod, g growth) action.Action {
 		why = "its expansion failed, and its template requests less"
 	}
 	return action.Action{
-		Verb: action.PatchSpec, Object: g.claim, Reason: "Resize", Message: why,
+		Verb:    action.PatchSpec,
+		Object:  g.claim,
+		Reason:  "Resize",
+		Message: why,
 		Patches: []action.Patch{{Type: types.MergePatchType, Body: map[string]any{
 			"metadata": map[string]any{"annotations": map[string]any{v1beta1.OwnedByAnnotation: p.Set.Name}},
 			"spec":     map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": storageOf(g.template)}}},
 		}}},
 		Event: &action.Event{
-			Succeeded: EventResized, Failed: EventResizeFailed,
-			Note: "Requested " + storageOf(g.template) + " for PVC " + g.claim.Name + " of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
+			Succeeded: EventResized,
+			Failed:    EventResizeFailed,
+			Note:      "Requested " + storageOf(g.template) + " for PVC " + g.claim.Name + " of pod " + o.Pod.Name + " in StatefulSet " + p.Set.Name,
 		},
 	}
 }

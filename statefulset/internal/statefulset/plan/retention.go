@@ -106,8 +106,12 @@ func (p *pass) removeOwners(o *pod) []action.Action {
 // writeOwners gives the claim other owners.
 func writeOwners(claim *corev1.PersistentVolumeClaim, patch action.Patch, why string) action.Action {
 	return action.Action{
-		Verb: action.PatchMetadata, Object: claim, Patches: []action.Patch{patch}, Reason: "RetentionPolicy", Message: why,
-		Event: &action.Event{Failed: EventUpdateFailed},
+		Verb:    action.PatchMetadata,
+		Object:  claim,
+		Patches: []action.Patch{patch},
+		Reason:  "RetentionPolicy",
+		Message: why,
+		Event:   &action.Event{Failed: EventUpdateFailed},
 	}
 }
 
@@ -176,8 +180,10 @@ func (p *pass) noteConflict(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	p.plan.Notices = append(p.plan.Notices, action.Notice{
-		Type: corev1.EventTypeWarning, Reason: EventConflict, Related: claim,
-		Note: "PVC " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + ": persistentVolumeClaimRetentionPolicy does not apply to it",
+		Type:    corev1.EventTypeWarning,
+		Reason:  EventConflict,
+		Related: claim,
+		Note:    "PVC " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + ": persistentVolumeClaimRetentionPolicy does not apply to it",
 	})
 }
 

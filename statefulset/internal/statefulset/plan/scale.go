@@ -125,8 +125,11 @@ func (p *pass) deleteInOrder() {
 //
 //	5 ordinals, maxUnavailable 2, no pods: 0 and 1 are created. Once 1 is available and 0 is not: 2.
 func (p *pass) createParallel() {
-	creates, deletes := action.Step{Name: stepCreate, SlowStart: true}, action.Step{Name: stepDelete}
-	budget, unavailable, throttled := p.numbers.scaleUnavailable, []*pod{}, false
+	creates := action.Step{Name: stepCreate, SlowStart: true}
+	deletes := action.Step{Name: stepDelete}
+	budget := p.numbers.scaleUnavailable
+	unavailable := []*pod{}
+	throttled := false
 	for i := range p.slots {
 		s := &p.slots[i]
 		switch o := s.pod; {

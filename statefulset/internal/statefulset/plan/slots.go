@@ -20,7 +20,11 @@ func (p *pass) assignOrdinals(reserved ordinals.Reserved) {
 	if p.plan.Err != nil {
 		for i := range p.pods {
 			p.pods[i].rank, p.pods[i].live = i, true
-			p.slots = append(p.slots, slot{ordinal: p.pods[i].ordinal, rank: i, pod: &p.pods[i]})
+			p.slots = append(p.slots, slot{
+				ordinal: p.pods[i].ordinal,
+				rank:    i,
+				pod:     &p.pods[i],
+			})
 		}
 		return
 	}
@@ -124,7 +128,8 @@ func (p *pass) inOrder(list []*pod) []*pod {
 		slices.SortStableFunc(list, func(a, b *pod) int { return a.costOfUpdate() - b.costOfUpdate() })
 		return list
 	}
-	states, order := make([]podstate.State, len(list)), make([]int, len(list))
+	states := make([]podstate.State, len(list))
+	order := make([]int, len(list))
 	for i, o := range list {
 		states[i], order[i] = o.State, i
 	}

@@ -15,12 +15,16 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.StatefulSetStat
 	p := newPass(s)
 	status := *s.Set.Status.DeepCopy()
 	p.SetStatus(s.Set.Spec.Selector, model.StatusFields{
-		ObservedGeneration: &status.ObservedGeneration, LabelSelector: &status.LabelSelector,
-		CurrentRevision: &status.CurrentRevision, UpdateRevision: &status.UpdateRevision, CollisionCount: &status.CollisionCount,
+		ObservedGeneration: &status.ObservedGeneration,
+		LabelSelector:      &status.LabelSelector,
+		CurrentRevision:    &status.CurrentRevision,
+		UpdateRevision:     &status.UpdateRevision,
+		CollisionCount:     &status.CollisionCount,
 	})
 	p.countInto(&status)
 	if p.complete(status) {
-		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
+		status.CurrentRevision = status.UpdateRevision
+		status.CurrentReplicas = status.UpdatedReplicas
 	}
 	status.VolumeClaims = p.volumeClaims()
 	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation {
@@ -32,9 +36,13 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.StatefulSetStat
 // countInto counts live and condemned pods. Terminating ones are of no revision any more, but are ready
 // for as long as they serve.
 func (p *pass) countInto(status *v1beta1.StatefulSetStatus) {
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = int32(len(p.pods)), 0, 0
-	status.CurrentReplicas, status.UpdatedReplicas = 0, 0
-	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = 0, 0
+	status.Replicas = int32(len(p.pods))
+	status.ReadyReplicas = 0
+	status.AvailableReplicas = 0
+	status.CurrentReplicas = 0
+	status.UpdatedReplicas = 0
+	status.UpdatedReadyReplicas = 0
+	status.UpdatedAvailableReplicas = 0
 	current := podstate.ShortHash(status.CurrentRevision)
 	for i := range p.pods {
 		o := &p.pods[i]

@@ -56,8 +56,12 @@ func (p *pass) settleUnusedClaims() []action.Action {
 		case claim.DeletionTimestamp != nil || present && ordinals[ordinal] || p.isWritten(claim):
 		case goes && !runs && p.isMarked(claim) && !hasOtherOwner(claim, p.Set.UID):
 			actions = append(actions, action.Action{
-				Verb: action.Delete, Object: claim, Guard: action.Unmounted, Reason: "OrdinalGone", Message: "its ordinal was scaled in or reserved, and its pod is gone",
-				Event: &action.Event{Failed: EventDeleteFailed},
+				Verb:    action.Delete,
+				Object:  claim,
+				Guard:   action.Unmounted,
+				Reason:  "OrdinalGone",
+				Message: "its ordinal was scaled in or reserved, and its pod is gone",
+				Event:   &action.Event{Failed: EventDeleteFailed},
 			})
 		default:
 			if patch, changes := p.keepUnused(claim, present && p.deletesWithSet(), goes); changes {

@@ -73,7 +73,8 @@ func (p *pass) cancelUpdate(step *action.Step, o *pod) {
 //
 //	maxUnavailable 2, 0 to 4 crash: 4 and 3. Once one of them is available: 2, 1 and 0.
 func (p *pass) updateUnavailable(step *action.Step) {
-	room, waits := p.numbers.maxUnavailable, p.underWay()
+	room := p.numbers.maxUnavailable
+	waits := p.underWay()
 	if p.isProven() || ordered(p.Set) {
 		room = len(p.targets)
 	} else {
@@ -85,7 +86,8 @@ func (p *pass) updateUnavailable(step *action.Step) {
 		case o.updated: // it is under way and counts already
 			p.move(step, o)
 		case room > 0 && p.move(step, o):
-			room, waits = room-1, append(waits, o)
+			room--
+			waits = append(waits, o)
 		case room <= 0 && !told:
 			told = true
 			p.waitFor(waits, "unavailable pod "+o.Pod.Name+" is updated after the first pods of the update revision")
@@ -292,7 +294,8 @@ func deleteSpecified(p *pass) {
 		if b == nil {
 			b = p.disruptionBudget()
 		}
-		serves, wasOut := !o.outOfService(), o.countsAsUnavailable()
+		serves := !o.outOfService()
+		wasOut := o.countsAsUnavailable()
 		if serves && !b.allows(o) {
 			p.waitFor(b.counted, fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
 			continue
