@@ -12,15 +12,27 @@ const kubernetes = "https://kubernetes.io/docs/reference/generated/kubernetes-ap
 
 // groups are the API groups of the packages whose types have a section there.
 func groups() map[string]string {
-	return map[string]string{"corev1": "v1-core", "batchv1": "v1-batch", "appsv1": "v1-apps", "metav1": "v1-meta"}
+	return map[string]string{
+		"corev1":  "v1-core",
+		"batchv1": "v1-batch",
+		"appsv1":  "v1-apps",
+		"metav1":  "v1-meta",
+	}
 }
 
 // simple are the words for types that have no section there.
 func simple() map[string]string {
 	return map[string]string{
-		"metav1.Time": "time", "metav1.MicroTime": "time", "metav1.Duration": "duration",
-		"runtime.RawExtension": "object", "types.UID": "string", "int32": "integer", "int64": "integer", "int": "integer", "bool": "boolean",
-		"metav1.ObjectMeta": "[ObjectMeta](" + kubernetes + "objectmeta-v1-meta)",
+		"metav1.Time":          "time",
+		"metav1.MicroTime":     "time",
+		"metav1.Duration":      "duration",
+		"runtime.RawExtension": "object",
+		"types.UID":            "string",
+		"int32":                "integer",
+		"int64":                "integer",
+		"int":                  "integer",
+		"bool":                 "boolean",
+		"metav1.ObjectMeta":    "[ObjectMeta](" + kubernetes + "objectmeta-v1-meta)",
 	}
 }
 

@@ -77,7 +77,11 @@ func define(spec *ast.TypeSpec, group *ast.GenDecl) definition {
 	if comment == nil {
 		comment = group.Doc
 	}
-	d := definition{name: spec.Name.Name, doc: prose(comment), root: slices.Contains(markers(comment), "kubebuilder:object:root=true")}
+	d := definition{
+		name: spec.Name.Name,
+		doc:  prose(comment),
+		root: slices.Contains(markers(comment), "kubebuilder:object:root=true"),
+	}
 	if body, ok := spec.Type.(*ast.StructType); ok {
 		for _, f := range body.Fields.List {
 			d.fields = append(d.fields, newField(f))
@@ -123,7 +127,10 @@ func newField(f *ast.Field) field {
 		kind = pointer.X
 	}
 	return field{
-		name: name, doc: prose(f.Doc), kind: kind, notes: rules(all),
+		name:     name,
+		doc:      prose(f.Doc),
+		kind:     kind,
+		notes:    rules(all),
 		inline:   strings.Contains(options, "inline"),
 		required: !strings.Contains(options, "omitempty") && !slices.Contains(all, "optional"),
 	}

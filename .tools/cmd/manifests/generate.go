@@ -108,7 +108,11 @@ func (g Gate) Roles() []Role {
 func Parse(name string, text []byte) (Feature, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	feature := Feature{Name: name, Group: workloadGroup, Mutating: name + "-mutating"}
+	feature := Feature{
+		Name:     name,
+		Group:    workloadGroup,
+		Mutating: name + "-mutating",
+	}
 	if err := decoder.Decode(&feature); err != nil {
 		return Feature{}, err
 	}

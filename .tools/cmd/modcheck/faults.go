@@ -79,7 +79,8 @@ func (w Workspace) builtFrom(m Module) []Module {
 		for _, r := range next[0].File.Require {
 			if sibling, ok := w.sibling(r.Mod.Path); ok && !known[sibling.Folder] {
 				known[sibling.Folder] = true
-				found, next = append(found, sibling), append(next, sibling)
+				found = append(found, sibling)
+				next = append(next, sibling)
 			}
 		}
 	}

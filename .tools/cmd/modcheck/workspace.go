@@ -77,5 +77,9 @@ func loadModule(root fs.FS, folder string) (Module, error) {
 		return Module{}, fmt.Errorf("parse %s: there is no module line", name)
 	}
 	_, err = fs.Stat(root, path.Join(folder, "config", "feature.yaml"))
-	return Module{Folder: folder, File: file, Feature: err == nil}, nil
+	return Module{
+		Folder:  folder,
+		File:    file,
+		Feature: err == nil,
+	}, nil
 }
