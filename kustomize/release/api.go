@@ -109,7 +109,8 @@ func exported(ctx context.Context, folder string) (*apidiff.Module, error) {
 			return nil, fmt.Errorf("load package %s: %w", p.PkgPath, fault)
 		}
 		if p.Name != "main" && !isInternal(p.PkgPath) {
-			m.Path, m.Packages = p.Module.Path, append(m.Packages, p.Types)
+			m.Path = p.Module.Path
+			m.Packages = append(m.Packages, p.Types)
 		}
 	}
 	slices.SortFunc(m.Packages, func(a, b *types.Package) int { return strings.Compare(a.Path(), b.Path()) })

@@ -105,8 +105,13 @@ func (o Options) feature(ctx context.Context, r Release) ([]images.Image, error)
 		return nil, err
 	}
 	target := images.Options{
-		Root: o.Root, Output: filepath.Join(o.Output, "images"), Platforms: o.Platforms, Only: []string{r.Module},
-		Version: r.To, Revision: o.Revision, Binaries: filepath.Join(o.Root, "bin", "images"),
+		Root:      o.Root,
+		Output:    filepath.Join(o.Output, "images"),
+		Platforms: o.Platforms,
+		Only:      []string{r.Module},
+		Version:   r.To,
+		Revision:  o.Revision,
+		Binaries:  filepath.Join(o.Root, "bin", "images"),
 	}
 	if o.Push {
 		target.Registry = o.Registry

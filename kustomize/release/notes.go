@@ -109,7 +109,8 @@ func (r Release) fold(root string, date time.Time) error {
 	file := filepath.Join(folder, changelog)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = []byte("# Changelog\n\n"+unreleased+"\n"), nil
+		text = []byte("# Changelog\n\n" + unreleased + "\n")
+		err = nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the changelog: %w", err)

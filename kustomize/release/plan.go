@@ -82,7 +82,12 @@ func Plan(modules []Module) ([]Release, error) {
 	}
 	var plan []Release
 	for _, m := range ordered {
-		r := Release{Module: m.Folder, From: m.Version, Notes: m.Notes, Kind: m.kind()}
+		r := Release{
+			Module: m.Folder,
+			From:   m.Version,
+			Notes:  m.Notes,
+			Kind:   m.kind(),
+		}
 		for _, earlier := range plan {
 			if slices.Contains(m.Requires, earlier.Module) {
 				r.Follows = append(r.Follows, earlier.Module)

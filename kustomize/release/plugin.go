@@ -96,10 +96,13 @@ func (o Options) command(ctx context.Context, r Release, built []images.Image) e
 // newKrew returns the manifest without platforms.
 func newKrew(r Release) krew {
 	return krew{
-		APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin",
-		Metadata: map[string]string{"name": strings.TrimPrefix(plugin, "kubectl-")},
+		APIVersion: "krew.googlecontainertools.github.com/v1alpha2",
+		Kind:       "Plugin",
+		Metadata:   map[string]string{"name": strings.TrimPrefix(plugin, "kubectl-")},
 		Spec: krewSpec{
-			Version: r.To, Homepage: project, ShortDescription: "Install Flotilla, watch and explain its rollouts",
+			Version:          r.To,
+			Homepage:         project,
+			ShortDescription: "Install Flotilla, watch and explain its rollouts",
 			Description: "Installs, upgrades and removes the operators of Flotilla; watches, pauses, undoes and explains\n" +
 				"rollouts of CloneSets, StatefulSets and DaemonSets of apps.kruise.io.\n",
 		},
@@ -132,7 +135,9 @@ func (o Options) plugin(ctx context.Context, r Release, machine, digests string)
 		return krewPlatform{}, err
 	}
 	platform := krewPlatform{
-		URI: project + "/releases/download/" + url.PathEscape(r.Tag()) + "/" + name, SHA256: fmt.Sprintf("%x", sha256.Sum256(packed)), Bin: files[0].name,
+		URI:    project + "/releases/download/" + url.PathEscape(r.Tag()) + "/" + name,
+		SHA256: fmt.Sprintf("%x", sha256.Sum256(packed)),
+		Bin:    files[0].name,
 	}
 	platform.Selector.MatchLabels = map[string]string{"os": system, "arch": architecture}
 	return platform, nil
@@ -185,7 +190,12 @@ func archive(files []packed) ([]byte, error) {
 	zipped := gzip.NewWriter(&out)
 	tape := tar.NewWriter(zipped)
 	for _, file := range files {
-		err := tape.WriteHeader(&tar.Header{Name: file.name, Mode: file.mode, Size: int64(len(file.content)), Format: tar.FormatUSTAR})
+		err := tape.WriteHeader(&tar.Header{
+			Name:   file.name,
+			Mode:   file.mode,
+			Size:   int64(len(file.content)),
+			Format: tar.FormatUSTAR,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("pack %s: %w", file.name, err)
 		}

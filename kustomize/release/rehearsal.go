@@ -100,7 +100,9 @@ func copyFile(from, to string) error {
 func (r Rehearsal) command(ctx context.Context, folder string, words ...string) error {
 	fmt.Fprintf(r.Out, "$ %s\n", strings.Join(words, " "))
 	command := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the commands of a release
-	command.Dir, command.Stdout, command.Stderr = folder, r.Out, r.Out
+	command.Dir = folder
+	command.Stdout = r.Out
+	command.Stderr = r.Out
 	// make tells its children about itself, and tests of a module run without the workspace.
 	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") || strings.HasPrefix(v, "GOWORK=")

@@ -108,29 +108,41 @@ func document(info *debug.BuildInfo, name, version, platform string, date time.T
 		relationships = append(relationships, relation(main.PackageSPDXIdentifier, "DEPENDS_ON", p.PackageSPDXIdentifier))
 	}
 	return &v2_3.Document{
-		SPDXVersion: v2_3.Version, DataLicense: v2_3.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: name,
+		SPDXVersion:       v2_3.Version,
+		DataLicense:       v2_3.DataLicense,
+		SPDXIdentifier:    "DOCUMENT",
+		DocumentName:      name,
 		DocumentNamespace: "https://" + repository + "sbom/" + name + "/" + url.PathEscape(version) + "/" + platform,
 		CreationInfo: &v2_3.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "flotilla-release"}},
 			Created:  date.UTC().Format(time.RFC3339),
 		},
-		Packages: packages, Relationships: relationships,
+		Packages:      packages,
+		Relationships: relationships,
 	}
 }
 
 func newPackage(path, version string) *v2_3.Package {
 	return &v2_3.Package{
-		PackageName: path, PackageVersion: version, PackageDownloadLocation: unspecified,
+		PackageName:             path,
+		PackageVersion:          version,
+		PackageDownloadLocation: unspecified,
 		PackageSPDXIdentifier:   common.ElementID("Package-" + notInIDs.ReplaceAllString(path+"-"+version, "-")),
-		PackageLicenseConcluded: unspecified, PackageLicenseDeclared: unspecified, PackageCopyrightText: unspecified,
+		PackageLicenseConcluded: unspecified,
+		PackageLicenseDeclared:  unspecified,
+		PackageCopyrightText:    unspecified,
 		PackageExternalReferences: []*v2_3.PackageExternalReference{{
-			Category: common.CategoryPackageManager, RefType: "purl", Locator: "pkg:golang/" + path + "@" + url.PathEscape(version),
+			Category: common.CategoryPackageManager,
+			RefType:  "purl",
+			Locator:  "pkg:golang/" + path + "@" + url.PathEscape(version),
 		}},
 	}
 }
 
 func relation(from common.ElementID, kind string, to common.ElementID) *v2_3.Relationship {
 	return &v2_3.Relationship{
-		RefA: common.DocElementID{ElementRefID: from}, Relationship: kind, RefB: common.DocElementID{ElementRefID: to},
+		RefA:         common.DocElementID{ElementRefID: from},
+		Relationship: kind,
+		RefB:         common.DocElementID{ElementRefID: to},
 	}
 }

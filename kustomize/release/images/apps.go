@@ -49,10 +49,18 @@ func AppsTo(ctx context.Context, o Options, versions ...string) ([]Image, error)
 // holds the version.
 func (o Options) app(ctx context.Context, binaries []binary, version string, extra []file, tags ...string) ([]Image, error) {
 	o.Version = version
-	own := append([]file{{path: "/app/version", mode: 0o644, data: []byte(version + "\n")}}, extra...)
+	own := append([]file{{
+		path: "/app/version",
+		mode: 0o644,
+		data: []byte(version + "\n"),
+	}}, extra...)
 	a, err := o.assemble(binaries, func(data []byte) content {
 		shared := []file{{path: "/app/app", mode: 0o755, data: data}}
-		return content{title: "demo-app", layers: [][]file{shared, own}, entry: "/app/app"}
+		return content{
+			title:  "demo-app",
+			layers: [][]file{shared, own},
+			entry:  "/app/app",
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("build image %s:%s: %w", DemoApp, version, err)

@@ -51,7 +51,11 @@ func findCommands(root string, only []string) ([]command, error) {
 			continue
 		}
 		for _, program := range programs() {
-			c := command{module: filepath.Join(root, use.Path), feature: feature, program: program}
+			c := command{
+				module:  filepath.Join(root, use.Path),
+				feature: feature,
+				program: program,
+			}
 			if _, err := os.Stat(filepath.Join(c.module, "cmd", program, "main.go")); err == nil {
 				found = append(found, c)
 				missing = slices.DeleteFunc(missing, func(name string) bool { return name == feature })
@@ -123,6 +127,7 @@ func Program(ctx context.Context, o Options, feature, program string) (string, e
 	if err != nil {
 		return "", err
 	}
-	platform, name := v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, feature+"-"+program
+	platform := v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}
+	name := feature + "-" + program
 	return o.build(ctx, filepath.Join(o.Root, feature), "./cmd/"+program, name, platform)
 }

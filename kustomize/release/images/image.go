@@ -57,7 +57,9 @@ func (o Options) newImage(c content, platform v1.Platform) (v1.Image, error) {
 		return nil, fmt.Errorf("read the image's configuration: %w", err)
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant = platform.OS, platform.Architecture, platform.Variant
+	config.OS = platform.OS
+	config.Architecture = platform.Architecture
+	config.Variant = platform.Variant
 	config.Config = v1.Config{
 		User:       fmt.Sprintf("%d:%d", nonroot, nonroot),
 		Entrypoint: []string{c.entry},

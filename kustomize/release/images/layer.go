@@ -60,8 +60,14 @@ func newLayer(files []file) (v1.Layer, error) {
 }
 
 func writeFile(w *tar.Writer, f file) error {
-	header := &tar.Header{Name: strings.TrimPrefix(f.path, "/"), Mode: f.mode, Size: int64(len(f.data)),
-		ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+	header := &tar.Header{
+		Name:     strings.TrimPrefix(f.path, "/"),
+		Mode:     f.mode,
+		Size:     int64(len(f.data)),
+		ModTime:  time.Unix(0, 0),
+		Typeflag: tar.TypeReg,
+		Format:   tar.FormatPAX,
+	}
 	if strings.HasSuffix(f.path, "/") {
 		header.Typeflag = tar.TypeDir
 	}

@@ -42,7 +42,11 @@ func (o Options) manager(ctx context.Context, c command) ([]Image, error) {
 		return nil, err
 	}
 	a, err := o.assemble(binaries, func(data []byte) content {
-		return content{title: title, layers: [][]file{{{path: path, mode: 0o755, data: data}}}, entry: path}
+		return content{
+			title:  title,
+			layers: [][]file{{{path: path, mode: 0o755, data: data}}},
+			entry:  path,
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("build image %s: %w", title, err)

@@ -23,7 +23,12 @@ func (p *pass) nextConditions(status v1beta1.DaemonSetStatus, todo Plan, done ac
 	list = failureCondition(list, v1beta1.DaemonSetFailedUpdatePod, done.UpdateError, now)
 	list = conditions.Set(list, available(status), now)
 	s := p.progress(todo)
-	progressing := workload.Condition{Type: v1beta1.DaemonSetProgressing, Status: corev1.ConditionTrue, Reason: s.Reason, Message: s.Message}
+	progressing := workload.Condition{
+		Type:    v1beta1.DaemonSetProgressing,
+		Status:  corev1.ConditionTrue,
+		Reason:  s.Reason,
+		Message: s.Message,
+	}
 	if s.Stalled {
 		progressing.Status = corev1.ConditionFalse
 	}
@@ -33,7 +38,12 @@ func (p *pass) nextConditions(status v1beta1.DaemonSetStatus, todo Plan, done ac
 
 // failureCondition sets a condition that is True while something fails, and False once it no longer does.
 func failureCondition(list []workload.Condition, conditionType, message string, now metav1.Time) []workload.Condition {
-	c := workload.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: conditions.ReasonError, Message: message}
+	c := workload.Condition{
+		Type:    conditionType,
+		Status:  corev1.ConditionTrue,
+		Reason:  conditions.ReasonError,
+		Message: message,
+	}
 	if message == "" {
 		if conditions.Get(list, conditionType) == nil {
 			return list
@@ -46,11 +56,14 @@ func failureCondition(list []workload.Condition, conditionType, message string, 
 // available reports whether every node that should run a pod has an available one.
 func available(status v1beta1.DaemonSetStatus) workload.Condition {
 	c := workload.Condition{
-		Type: v1beta1.DaemonSetAvailable, Status: corev1.ConditionTrue, Reason: v1beta1.ReasonAllPodsAvailable,
+		Type:    v1beta1.DaemonSetAvailable,
+		Status:  corev1.ConditionTrue,
+		Reason:  v1beta1.ReasonAllPodsAvailable,
 		Message: fmt.Sprintf("%d of %d nodes have an available pod", status.NumberAvailable, status.DesiredNumberScheduled),
 	}
 	if status.NumberUnavailable > 0 {
-		c.Status, c.Reason = corev1.ConditionFalse, v1beta1.ReasonPodsUnavailable
+		c.Status = corev1.ConditionFalse
+		c.Reason = v1beta1.ReasonPodsUnavailable
 	}
 	return c
 }
@@ -61,7 +74,11 @@ func (p *pass) progress(todo Plan) conditions.Summary {
 	left := p.countOutdated()
 	switch {
 	case todo.Err != nil:
-		return conditions.Summary{Stalled: true, Reason: v1beta1.ReasonInvalidSpec, Message: todo.Err.Error()}
+		return conditions.Summary{
+			Stalled: true,
+			Reason:  v1beta1.ReasonInvalidSpec,
+			Message: todo.Err.Error(),
+		}
 	case wait != nil && blockedReason(wait.Reason) != v1beta1.ReasonRollingOut:
 		return conditions.Summary{Reason: blockedReason(wait.Reason), Message: wait.String()}
 	case p.desired == 0 && len(p.pods) == 0:
@@ -227,7 +244,8 @@ func (p *pass) summary(status v1beta1.DaemonSetStatus, todo Plan, done action.Fa
 		s.Message = fmt.Sprintf("%d of %d nodes have an available pod, %d an updated one%s",
 			status.NumberAvailable, status.DesiredNumberScheduled, status.UpdatedNumberScheduled, p.firstTrouble())
 		if wait != nil {
-			s.Reason, s.Message = cmp.Or(wait.Reason, s.Reason), s.Message+"; "+wait.String()
+			s.Reason = cmp.Or(wait.Reason, s.Reason)
+			s.Message += "; " + wait.String()
 		}
 	}
 	return s

@@ -33,8 +33,14 @@ func (p *pass) createPod(l *place) bool {
 	}
 	l.creating = true
 	o := newpod.FromTemplate(template, newpod.Options{
-		Name: p.newName(), GenerateName: newpod.NamePrefix(p.Set.Name), Namespace: p.Set.Namespace, Owner: p.Owner,
-		Labels: p.newLabels(from), DefaultPullPolicy: DefaultPullPolicy, ReadinessGates: p.readinessGates(), Now: p.Now,
+		Name:              p.newName(),
+		GenerateName:      newpod.NamePrefix(p.Set.Name),
+		Namespace:         p.Set.Namespace,
+		Owner:             p.Owner,
+		Labels:            p.newLabels(from),
+		DefaultPullPolicy: DefaultPullPolicy,
+		ReadinessGates:    p.readinessGates(),
+		Now:               p.Now,
 	})
 	o.Spec.Tolerations = eligibility.WithDefaults(o.Spec.Tolerations, o.Spec.HostNetwork)
 	if p.FeatureGates.AssignDirectly {
@@ -46,9 +52,17 @@ func (p *pass) createPod(l *place) bool {
 		o.Annotations[contract.AutoscalerDaemonSetPodAnnotation] = "true"
 	}
 	p.creates.Actions = append(p.creates.Actions, action.Action{
-		Verb: action.Create, Object: o, GeneratedName: true, Independent: true, Reason: "ScaleOut",
-		Message: "revision " + podstate.ShortHash(from.Name) + " on node " + l.name,
-		Event:   &action.Event{Succeeded: EventCreated, Failed: EventCreateFailed, Note: "Created pod " + o.Name},
+		Verb:          action.Create,
+		Object:        o,
+		GeneratedName: true,
+		Independent:   true,
+		Reason:        "ScaleOut",
+		Message:       "revision " + podstate.ShortHash(from.Name) + " on node " + l.name,
+		Event: &action.Event{
+			Succeeded: EventCreated,
+			Failed:    EventCreateFailed,
+			Note:      "Created pod " + o.Name,
+		},
 	})
 	return true
 }
@@ -61,7 +75,8 @@ func (p *pass) newName() string {
 			p.takenNames[p.pods[i].Pod.Name] = true
 		}
 	}
-	prefix, id := newpod.NamePrefix(p.Set.Name), make([]byte, nameLength)
+	prefix := newpod.NamePrefix(p.Set.Name)
+	id := make([]byte, nameLength)
 	for {
 		for i := range id {
 			id[i] = nameAlphabet[p.rng.IntN(len(nameAlphabet))]

@@ -13,7 +13,8 @@ import (
 // nodes of a canary behind, make it none. If its status names no existing revision, a set starts with the one that
 // all its nodes have, or with its only one.
 func (p *pass) currentRevision() string {
-	common, stored := p.commonRevision(), p.Set.Status.CurrentRevision
+	common := p.commonRevision()
+	stored := p.Set.Status.CurrentRevision
 	r := rollingUpdate(p.Set)
 	switch {
 	case p.plan.Err != nil:

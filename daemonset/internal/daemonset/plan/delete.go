@@ -20,8 +20,13 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	deleter := p.workload
 	deleter.Lifecycle = preDelete(p.Set.Spec.Lifecycle)
 	a := deleter.Delete(o.State, podupdate.DeleteReason{
-		Reason: reason, Message: message,
-		Event: &action.Event{Succeeded: EventDeleted, Failed: EventDeleteFailed, Note: "Deleted pod " + o.Pod.Name + ": " + message},
+		Reason:  reason,
+		Message: message,
+		Event: &action.Event{
+			Succeeded: EventDeleted,
+			Failed:    EventDeleteFailed,
+			Note:      "Deleted pod " + o.Pod.Name + ": " + message,
+		},
 	})
 	if !podupdate.HasWrites(a) {
 		o.touched, o.leaving = true, true
@@ -56,8 +61,10 @@ func preDelete(l *workload.Lifecycle) *workload.Lifecycle {
 func (p *pass) noteMissingReadinessGate(o *pod) {
 	if !podstate.HasReadinessGate(o.Pod, contract.KruisePodReady) {
 		p.plan.Notices = append(p.plan.Notices, action.Notice{
-			Type: corev1.EventTypeWarning, Reason: EventGateMissing, Related: o.Pod,
-			Note: "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
+			Type:    corev1.EventTypeWarning,
+			Reason:  EventGateMissing,
+			Related: o.Pod,
+			Note:    "markPodNotReady has no effect on Pod " + o.Pod.Name + ": it lacks readiness gate " + contract.KruisePodReady,
 		})
 	}
 }

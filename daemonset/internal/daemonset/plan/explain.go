@@ -26,7 +26,12 @@ func explain(p *pass) {
 // again.
 func explainProgress(p *pass) {
 	s := p.progress(p.plan)
-	n := action.Notice{Type: corev1.EventTypeNormal, Reason: s.Reason, Note: s.Message, WithStatus: true}
+	n := action.Notice{
+		Type:       corev1.EventTypeNormal,
+		Reason:     s.Reason,
+		Note:       s.Message,
+		WithStatus: true,
+	}
 	switch s.Reason {
 	case v1beta1.ReasonInvalidSpec:
 		n.Type = corev1.EventTypeWarning
@@ -63,8 +68,11 @@ func explainPlacement(p *pass) {
 		trouble := podstate.FirstTrouble(1, func(int) (*podstate.State, bool) { return p.state(i) })
 		if strings.Contains(next, trouble) && !strings.Contains(said, trouble) {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: EventPlacementFailed, Related: o.Pod, WithStatus: true,
-				Note: fmt.Sprintf("Pod %s cannot be scheduled to node %s: %s", o.Pod.Name, eligibility.NodeOf(o.Pod), scheduled.Message),
+				Type:       corev1.EventTypeWarning,
+				Reason:     EventPlacementFailed,
+				Related:    o.Pod,
+				WithStatus: true,
+				Note:       fmt.Sprintf("Pod %s cannot be scheduled to node %s: %s", o.Pod.Name, eligibility.NodeOf(o.Pod), scheduled.Message),
 			})
 		}
 	}
@@ -79,8 +87,11 @@ func explainPause(p *pass) {
 	for i := range p.pods {
 		if o := &p.pods[i]; o.Pod.Name == w.Object {
 			p.plan.Notices = append(p.plan.Notices, action.Notice{
-				Type: corev1.EventTypeWarning, Reason: EventPodFailed, Related: o.Pod, WithStatus: true,
-				Note: fmt.Sprintf("Pod %s failed: %s", o.Pod.Name, w.Message),
+				Type:       corev1.EventTypeWarning,
+				Reason:     EventPodFailed,
+				Related:    o.Pod,
+				WithStatus: true,
+				Note:       fmt.Sprintf("Pod %s failed: %s", o.Pod.Name, w.Message),
 			})
 		}
 	}

@@ -17,22 +17,33 @@ func Forecast(old, set *v1beta1.DaemonSet, can inplace.Options) forecast.Edit {
 	if err != nil {
 		return forecast.Edit{}
 	}
-	r, pods := rollingUpdate(set), min(old.Status.CurrentNumberScheduled, old.Status.DesiredNumberScheduled)
+	r := rollingUpdate(set)
+	pods := min(old.Status.CurrentNumberScheduled, old.Status.DesiredNumberScheduled)
 	can.DefaultPullPolicy = DefaultPullPolicy
 	edit := forecast.Edit{
-		From: &old.Spec.Template, To: &set.Spec.Template, Options: can,
-		Policy: podupdate.ReCreate, Recreates: "rollingUpdateType is " + string(v1beta1.StandardRollingUpdateType),
-		Pods: pods, Reached: min(pods, int32(max(desired-n.partition, 0))), Behind: max(pods-old.Status.UpdatedNumberScheduled, 0),
-		MaxUnavailable: int32(n.maxUnavailable), MaxSurge: int32(n.maxSurge), Paused: paused(set), OnDelete: onDelete(set),
+		From:           &old.Spec.Template,
+		To:             &set.Spec.Template,
+		Options:        can,
+		Policy:         podupdate.ReCreate,
+		Recreates:      "rollingUpdateType is " + string(v1beta1.StandardRollingUpdateType),
+		Pods:           pods,
+		Reached:        min(pods, int32(max(desired-n.partition, 0))),
+		Behind:         max(pods-old.Status.UpdatedNumberScheduled, 0),
+		MaxUnavailable: int32(n.maxUnavailable),
+		MaxSurge:       int32(n.maxSurge),
+		Paused:         paused(set),
+		OnDelete:       onDelete(set),
 	}
 	if r.RollingUpdateType == v1beta1.InPlaceRollingUpdateType {
 		edit.Policy = podupdate.InPlaceIfPossible
 	}
 	switch {
 	case r.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes && (r.Selector != nil || n.partition > 0): // to a former template it goes everywhere
-		edit.Reached, edit.Where = -1, "on the nodes that the update reaches"
+		edit.Reached = -1
+		edit.Where = "on the nodes that the update reaches"
 	case r.Selector != nil && edit.Reached > 0:
-		edit.Reached, edit.Where = -1, "on nodes that the selector matches"
+		edit.Reached = -1
+		edit.Where = "on nodes that the selector matches"
 	}
 	return edit
 }

@@ -38,7 +38,8 @@ func (p *pass) liveHashes() map[string]bool {
 // truncateHistory deletes revisions with the template of the update revision, and the oldest of the others beyond
 // spec.revisionHistoryLimit. Those in use count against the limit, and stay.
 func truncateHistory(p *pass) {
-	live, limit := p.liveHashes(), ptr.Deref(p.Set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit)
+	live := p.liveHashes()
+	limit := ptr.Deref(p.Set.Spec.RevisionHistoryLimit, revision.DefaultHistoryLimit)
 	var old []*appsv1.ControllerRevision
 	step := action.Step{Name: stepHistory}
 	for _, r := range p.Revisions {
@@ -50,7 +51,10 @@ func truncateHistory(p *pass) {
 			old = append(old, r)
 		case !needed && r.DeletionTimestamp == nil:
 			step.Actions = append(step.Actions, action.Action{
-				Verb: action.Delete, Object: r, Reason: "Duplicate", Message: "it equals revision " + p.updateHash(),
+				Verb:    action.Delete,
+				Object:  r,
+				Reason:  "Duplicate",
+				Message: "it equals revision " + p.updateHash(),
 			})
 		}
 	}
@@ -70,7 +74,10 @@ func (p *pass) labelRevisions(deleted []action.Action) []action.Action {
 			continue
 		}
 		actions = append(actions, action.Action{
-			Verb: action.PatchMetadata, Object: r, Reason: "Label", Message: "its label is missing",
+			Verb:    action.PatchMetadata,
+			Object:  r,
+			Reason:  "Label",
+			Message: "its label is missing",
 			Patches: []action.Patch{{Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{contract.RevisionLabel: r.Name}}}}},
 		})
 	}

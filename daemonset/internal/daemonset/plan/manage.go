@@ -71,8 +71,12 @@ func (p *pass) deleteFinished(step *action.Step, l *place, o *pod) {
 	if len(step.Actions) == before {
 		return
 	}
-	n := action.Notice{Type: corev1.EventTypeNormal, Reason: EventPodSucceeded, Related: o.Pod,
-		Note: fmt.Sprintf("Pod %s on node %s succeeded and is replaced", o.Pod.Name, l.name)}
+	n := action.Notice{
+		Type:    corev1.EventTypeNormal,
+		Reason:  EventPodSucceeded,
+		Related: o.Pod,
+		Note:    fmt.Sprintf("Pod %s on node %s succeeded and is replaced", o.Pod.Name, l.name),
+	}
 	if failed {
 		n.Type, n.Reason = corev1.EventTypeWarning, EventPodFailed
 		n.Note = fmt.Sprintf("Pod %s on node %s failed and is replaced", o.Pod.Name, l.name)

@@ -146,7 +146,8 @@ func (p *pass) placePods() {
 	known := len(p.places)
 	where := make([]int, len(p.pods))
 	for i := range p.pods {
-		name, at := eligibility.NodeOf(p.pods[i].Pod), -1
+		name := eligibility.NodeOf(p.pods[i].Pod)
+		at := -1
 		if name != "" {
 			var ok bool
 			if at, ok = index[name]; !ok {
@@ -172,7 +173,8 @@ func (p *pass) distribute(where []int) {
 	for i := 1; i < len(starts); i++ {
 		starts[i] += starts[i-1]
 	}
-	all, next := make([]*pod, len(p.pods)), slices.Clone(starts)
+	all := make([]*pod, len(p.pods))
+	next := slices.Clone(starts)
 	for i, at := range where {
 		all[next[at+1]] = &p.pods[i]
 		next[at+1]++

@@ -96,18 +96,29 @@ func newPass(s Snapshot) *pass {
 		Snapshot: s,
 		rng:      rand.New(rand.NewPCG(s.Seed, s.Seed)), //nolint:gosec // names need no secrecy
 	}
-	p.plan.Plan = action.Plan{Refusals: s.Refusals, Now: s.Now, RefusedVerbs: refusedVerbs(s.Set)}
+	p.plan.Plan = action.Plan{
+		Refusals:     s.Refusals,
+		Now:          s.Now,
+		RefusedVerbs: refusedVerbs(s.Set),
+	}
 	revisions := podupdate.NewRevisions(slices.Concat(s.Revisions, s.OrphanRevisions), inplace.Options{
-		DefaultPullPolicy: DefaultPullPolicy, EnvFromMetadata: s.FeatureGates.EnvFromMetadata,
-		Resize: s.FeatureGates.Resize, KeepMemoryLimits: s.FeatureGates.KeepMemoryLimits,
+		DefaultPullPolicy: DefaultPullPolicy,
+		EnvFromMetadata:   s.FeatureGates.EnvFromMetadata,
+		Resize:            s.FeatureGates.Resize,
+		KeepMemoryLimits:  s.FeatureGates.KeepMemoryLimits,
 	})
 	revisions.ShortNames = true
 	p.workload = podupdate.Workload{
-		Revisions: revisions, Policy: podupdate.ReCreate, Labels: p.revisionLabels, MissingLabels: p.missingLabels,
-		Now: s.Now, Plan: &p.plan.Plan,
+		Revisions:     revisions,
+		Policy:        podupdate.ReCreate,
+		Labels:        p.revisionLabels,
+		MissingLabels: p.missingLabels,
+		Now:           s.Now,
+		Plan:          &p.plan.Plan,
 	}
 	if rollingUpdate(s.Set).RollingUpdateType == v1beta1.InPlaceRollingUpdateType {
-		p.workload.Policy, p.workload.SameNode = podupdate.InPlaceIfPossible, true
+		p.workload.Policy = podupdate.InPlaceIfPossible
+		p.workload.SameNode = true
 		p.workload.ResizeDeadlineSeconds = inPlaceStrategy(s.Set).ResizeDeadlineSeconds
 	}
 	if p.observed == nil {
@@ -126,7 +137,11 @@ func newPass(s Snapshot) *pass {
 		p.plan.Err = errSelectsAll
 	}
 	p.creates = action.Step{Name: stepCreate, SlowStart: true}
-	p.left = allowance{creations: min(p.numbers.burst, action.MaxCreates), deletions: p.numbers.burst, inPlace: p.numbers.burst}
+	p.left = allowance{
+		creations: min(p.numbers.burst, action.MaxCreates),
+		deletions: p.numbers.burst,
+		inPlace:   p.numbers.burst,
+	}
 	p.current = p.currentRevision()
 	p.selectRange()
 	return p

@@ -17,7 +17,10 @@ func preDownload(p *pass) {
 		return
 	}
 	p.PreDownload(&p.plan, predownload.Rollout{
-		Selector: p.Set.Spec.Selector, Template: p.workload.Revisions.Template, Replicas: int32(p.desired), PerNode: true,
+		Selector:     p.Set.Spec.Selector,
+		Template:     p.workload.Revisions.Template,
+		Replicas:     int32(p.desired),
+		PerNode:      true,
 		From:         p.oldRevisions(),
 		Useful:       func() bool { return p.numbers.partition > 0 || p.numbers.maxUnavailable < p.desired },
 		UpdatedReady: podstate.CountReady(len(p.pods), p.state),

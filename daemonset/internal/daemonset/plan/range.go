@@ -23,7 +23,8 @@ func (p *pass) selectRange() {
 	if err != nil && p.plan.Err == nil {
 		p.plan.Err = err
 	}
-	reverts, everywhere := r.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes, false
+	reverts := r.UnselectedNodePolicy == v1beta1.RevertUnselectedNodes
+	everywhere := false
 	if reverts {
 		p.former, everywhere = p.revertsTo()
 	}

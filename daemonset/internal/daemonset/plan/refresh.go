@@ -48,8 +48,9 @@ func cancelDeletion(p *pass) {
 			}
 			a := p.workload.KeepInService(o.State)
 			a.Event = &action.Event{
-				Succeeded: EventDeleteCancelled, Failed: EventUpdateFailed,
-				Note: "Cancelled the deletion of pod " + o.Pod.Name + ": the pod is needed again",
+				Succeeded: EventDeleteCancelled,
+				Failed:    EventUpdateFailed,
+				Note:      "Cancelled the deletion of pod " + o.Pod.Name + ": the pod is needed again",
 			}
 			o.touched, o.deleting = true, false
 			step.Actions = append(step.Actions, a)

@@ -19,7 +19,8 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.DaemonSetStatus
 		if status.UpdateRevision != p.updateHash() || status.UpdateStartTime == nil {
 			status.UpdateStartTime = &metav1.Time{Time: s.Now.Truncate(time.Second)}
 		}
-		status.UpdateRevision, status.CollisionCount = p.updateHash(), &s.Chosen.CollisionCount
+		status.UpdateRevision = p.updateHash()
+		status.CollisionCount = &s.Chosen.CollisionCount
 	}
 	status.CurrentRevision = p.current
 	p.countInto(&status)
@@ -32,8 +33,12 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.DaemonSetStatus
 // countInto counts nodes. Of several pods on a node the oldest counts; terminating ones count too, unless they have
 // ended.
 func (p *pass) countInto(status *v1beta1.DaemonSetStatus) {
-	status.DesiredNumberScheduled, status.CurrentNumberScheduled, status.NumberMisscheduled = int32(p.desired), 0, 0
-	status.NumberReady, status.NumberAvailable, status.UpdatedNumberScheduled = 0, 0, 0
+	status.DesiredNumberScheduled = int32(p.desired)
+	status.CurrentNumberScheduled = 0
+	status.NumberMisscheduled = 0
+	status.NumberReady = 0
+	status.NumberAvailable = 0
+	status.UpdatedNumberScheduled = 0
 	status.NumberUnreadyNodes, status.NumberSkippedNodes = 0, 0
 	for i := range p.places {
 		l := &p.places[i]

@@ -13,7 +13,8 @@ import (
 //
 //	5 nodes, maxSurge 2: two new pods; once these are available their two old ones go and two more come.
 func (p *pass) surge(step *action.Step) {
-	surging, ineligible := p.surging(), []*place(nil)
+	surging := p.surging()
+	ineligible := []*place(nil)
 	var waiting *place
 	for _, l := range p.reach() {
 		o := p.alone(l)

@@ -69,7 +69,12 @@ func run(ctx context.Context, folder string, args []string, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	a := app{version: strings.TrimSpace(string(version)), readyAt: time.Now().Add(*readyAfter), journal: *journal, held: hold(*memory)}
+	a := app{
+		version: strings.TrimSpace(string(version)),
+		readyAt: time.Now().Add(*readyAfter),
+		journal: *journal,
+		held:    hold(*memory),
+	}
 	if err := a.record(); err != nil {
 		return err
 	}

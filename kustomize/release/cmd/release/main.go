@@ -95,7 +95,8 @@ func plan(ctx context.Context, o release.Options, format string, out io.Writer) 
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MODULE\tFROM\tTO\tBECAUSE")
 	for _, r := range all {
-		from, because := r.From, fmt.Sprintf("%s, %d notes", r.Kind, len(r.Notes))
+		from := r.From
+		because := fmt.Sprintf("%s, %d notes", r.Kind, len(r.Notes))
 		if from == "" {
 			from, because = "-", "first release"
 		}
@@ -177,7 +178,13 @@ func rehearse(ctx context.Context, o release.Options, folder string, only []stri
 		defer server.Close()
 		o.Registry = strings.TrimPrefix(server.URL, "http://")
 	}
-	rehearsal := release.Rehearsal{Root: o.Root, Output: folder, Registry: o.Registry, Only: only, Out: out}
+	rehearsal := release.Rehearsal{
+		Root:     o.Root,
+		Output:   folder,
+		Registry: o.Registry,
+		Only:     only,
+		Out:      out,
+	}
 	if err := rehearsal.Rehearse(ctx); err != nil {
 		return err
 	}
