@@ -121,7 +121,8 @@ func (p *pass) deleteExcess(step *action.Step, l *place) {
 // too young, or be in an update that takes it out of service.
 func (p *pass) deleteAllBut(step *action.Step, kept *pod, pods []*pod) {
 	for _, o := range pods {
-		if o != kept && !(surges(p.Set) && o.Ready && !kept.serving()) {
+		waits := surges(p.Set) && o.Ready && !kept.serving()
+		if o != kept && !waits {
 			p.deletePod(step, o, "Excess", "pod "+kept.Pod.Name+" already runs on its node")
 		}
 	}
