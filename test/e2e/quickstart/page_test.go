@@ -42,6 +42,9 @@ func standIn(command string) bool {
 // their namespace has deleted before kubectl did.
 var unsteady = regexp.MustCompile(`(?m)^(Waiting for deployment .*|.* deleted from flotilla-system namespace)\n`)
 
+// deletions are lines that kubectl prints without the namespace before 1.34.
+var deletions = regexp.MustCompile(`(?m)^.* deleted( from \S+ namespace)?(\n|\z)`)
+
 // Each command of the page prints the output that the page shows. Pods keep their names, UIDs and IPs, and nothing is left.
 func TestTheQuickStart(t *testing.T) {
 	tutorial, err := story.ReadTutorial(page)
@@ -65,7 +68,7 @@ func TestTheQuickStart(t *testing.T) {
 		}
 		require.NotEmpty(t, step.Output, "the page has no output of: %s", step.Command)
 		printed := follow(t, folder, step.Command)
-		require.Equal(t, steady(step.Output), steady(printed), "%s prints what the page does not show:\n%s", step.Command, printed)
+		require.Equal(t, steady(t, step.Output), steady(t, printed), "%s prints what the page does not show:\n%s", step.Command, printed)
 		shown, seen = appendIdentities(shown, step.Output), appendIdentities(seen, printed)
 	}
 	t.Logf("the commands of the page took %s", time.Since(began).Round(time.Second))
@@ -107,7 +110,14 @@ func follow(t *testing.T, folder, command string) (out string) {
 	return out
 }
 
-func steady(output string) string { return story.General(unsteady.ReplaceAllString(output, "")) }
+// steady returns the lines of an output that every run prints.
+func steady(t *testing.T, output string) string {
+	t.Helper()
+	if !world.Since(t, 34) {
+		output = deletions.ReplaceAllString(output, "")
+	}
+	return story.General(unsteady.ReplaceAllString(output, ""))
+}
 
 // appendIdentities appends the names, UIDs and IPs of the pods in an output to those of outputs before.
 func appendIdentities(all []string, output string) []string {
