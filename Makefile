@@ -88,7 +88,7 @@ generate: $(CONTROLLER_GEN) $(CRDSCHEMA) $(MANIFESTS) $(APIREFERENCE) ## deepcop
 	@$(call run,./test/cmd/pictures) .
 
 lint: $(GOLANGCI_LINT) ## the linters of .golangci.yaml on every module
-	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done
+	@for m in $(MODULES) test/prometheus .tools; do echo "lint $$m"; (cd $$m && GOWORK=off $(GOLANGCI_LINT) run ./...) || exit 1; done
 
 lint-api: $(KUBE_API_LINT) ## the API conventions of Kubernetes, as .golangci-api.yaml has them, on every module of API types
 	@for m in $(filter %/api,$(MODULES)); do echo "lint-api $$m"; (cd $$m && GOWORK=off $(KUBE_API_LINT) run -c $(CURDIR)/.golangci-api.yaml ./...) || exit 1; done

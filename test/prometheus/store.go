@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -53,7 +54,7 @@ func (s *store) scrape(ctx context.Context, operator, url string, at int64) erro
 	seen := map[string]bool{}
 	for p := textparse.NewPromParser(page, labels.NewSymbolTable(), false); ; {
 		entry, err := p.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -151,13 +151,18 @@ func (w *writer) kind(e ast.Expr) string {
 	case *ast.MapType:
 		return "map of " + w.kind(e.Value)
 	}
-	name := nameOf(e)
 	if qualified(e) == "intstr.IntOrString" {
 		return numberOrString
 	}
 	if word, ok := simple()[qualified(e)]; ok {
 		return word
 	}
+	return w.named(e)
+}
+
+// named returns the words for a type that is known by its name, with a link to where it is explained.
+func (w *writer) named(e ast.Expr) string {
+	name := nameOf(e)
 	pkg, _, found := strings.Cut(qualified(e), ".")
 	if d := w.find(name); d != nil && groups()[pkg] == "" {
 		if len(d.fields) == 0 && len(d.values) == 0 {

@@ -62,7 +62,7 @@ func TestAFileThatDoesNotParseIsNamed(t *testing.T) {
 	workspace, err := Load(files)
 	require.NoError(t, err)
 	_, err = LayerFaults(files, workspace.Modules[0])
-	assert.ErrorContains(t, err, "parse core/plan/action/a.go")
+	require.ErrorContains(t, err, "parse core/plan/action/a.go")
 	_, err = LayerFaults(fstest.MapFS{}, workspace.Modules[0])
-	assert.Error(t, err)
+	require.Error(t, err)
 }

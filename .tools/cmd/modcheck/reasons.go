@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -61,26 +62,13 @@ type constant struct {
 // read takes what the file adds. Modules of API types have other constants as well: only what stands beside a list counts.
 func (r *reasons) read(files *token.FileSet, file *ast.File, api bool) {
 	listsHere := false
-	for _, declaration := range file.Decls {
-		group, ok := declaration.(*ast.GenDecl)
-		if !ok || group.Tok != token.VAR {
-			continue
-		}
-		for _, spec := range group.Specs {
-			listsHere = r.readList(spec.(*ast.ValueSpec)) || listsHere
-		}
+	for v := range specs(file, token.VAR) {
+		listsHere = r.readList(v) || listsHere
 	}
-	for _, declaration := range file.Decls {
-		group, ok := declaration.(*ast.GenDecl)
-		if !ok || group.Tok != token.CONST {
-			continue
-		}
-		for _, spec := range group.Specs {
-			v := spec.(*ast.ValueSpec)
-			if name := v.Names[0].Name; len(v.Values) == 1 && isText(v.Values[0]) && (listsHere && ast.IsExported(name) || !api && isReason(name)) {
-				explained := v.Doc != nil || len(group.Specs) == 1 && group.Doc != nil
-				r.constants = append(r.constants, constant{name, files.Position(v.Pos()), explained})
-			}
+	for v, doc := range specs(file, token.CONST) {
+		name := v.Names[0].Name
+		if len(v.Values) == 1 && isText(v.Values[0]) && (listsHere && ast.IsExported(name) || !api && isReason(name)) {
+			r.constants = append(r.constants, constant{name, files.Position(v.Pos()), doc != nil})
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -89,6 +77,28 @@ func (r *reasons) read(files *token.FileSet, file *ast.File, api bool) {
 		}
 		return true
 	})
+}
+
+// specs returns the constants or variables of a file with their docs. The doc of a declaration is that of its only spec.
+func specs(file *ast.File, kind token.Token) iter.Seq2[*ast.ValueSpec, *ast.CommentGroup] {
+	return func(yield func(*ast.ValueSpec, *ast.CommentGroup) bool) {
+		for _, declaration := range file.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != kind {
+				continue
+			}
+			for _, spec := range group.Specs {
+				v := spec.(*ast.ValueSpec)
+				doc := v.Doc
+				if doc == nil && len(group.Specs) == 1 {
+					doc = group.Doc
+				}
+				if !yield(v, doc) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (r *reasons) readList(v *ast.ValueSpec) bool {
