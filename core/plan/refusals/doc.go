@@ -60,8 +60,10 @@
 //	a try fails                        its state, a longer pause      the pause of the purpose   -
 //	the server takes the write         is forgotten                   the streak ends; they      they wait as if they were
 //	                                                                  wait as if they were       alone; those for another
-//	                                                                  alone                      revision are forgotten, or, if
-//	                                                                                             no spec has changed, due
+//	                                                                  alone                      revision are due if no spec
+//	                                                                                             has changed, else forgotten,
+//	                                                                                             and what is left of their
+//	                                                                                             purpose waits as if alone
 //	the workload is edited             due                            due                        due
 //	one more pod is available          due, if it is a pod that       as the object              as the object
 //	                                   exists, and is not late; two

@@ -165,9 +165,9 @@ func (r *purposeState) target(a *action.Action) *target {
 
 // RecordSuccess records that the server took the action. Other refused actions of that purpose, or on that object for
 // another purpose, wait as if they were alone: the refusals may have ended. A refused update in place of that pod to
-// another revision is forgotten, because it is not wanted any more. It is remembered, without its pause, if the update
-// that the server took has changed no spec yet: the server may refuse the spec of the next update, too, which is
-// therefore tried by a dry run first.
+// another revision is forgotten, because it is not wanted any more; the others of its purpose then wait as if they were
+// alone. It is remembered, without its pause, if the update that the server took has changed no spec yet: the server may
+// refuse the spec of the next update, too, which is therefore tried by a dry run first.
 func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,9 +179,6 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	if r := w.purposes[mine]; r != nil {
 		r.streak, r.pausedUntil = 0, time.Time{}
 		w.forget(mine, a.Target())
-		for _, t := range r.targets {
-			t.endTurns(r.streak)
-		}
 	}
 	for purpose, r := range w.purposes {
 		t := r.targets[a.Target()]
@@ -197,10 +194,13 @@ func (m *Tracker) RecordSuccess(key memory.Key, a *action.Action) {
 	}
 }
 
-// forget drops the refusal of a target for a purpose.
+// forget drops the refusal of a target for a purpose, after a success. The others of the purpose wait as if they were alone.
 func (w *workload) forget(purpose action.Purpose, target string) {
 	r := w.purposes[purpose]
 	delete(r.targets, target)
+	for _, t := range r.targets {
+		t.endTurns(r.streak)
+	}
 	if len(r.targets) == 0 {
 		delete(w.purposes, purpose)
 	}

@@ -262,6 +262,34 @@ func TestTheNextUpdateForgetsWhatWasRefusedToTheOneBefore(t *testing.T) {
 	}
 }
 
+// Pods whose refused updates are forgotten leave their turns to the others.
+func TestOthersHaveTheTurnsOfUpdatesThatAreForgotten(t *testing.T) {
+	var m refusals.Tracker
+	pods := []action.Action{update("a", "1"), update("b", "1"), update("c", "1"), update("d", "1")}
+	now := start
+	for range 8 {
+		for i := range pods {
+			pods[i].Revision = "new"
+			m.RecordFailure(web, 1, &pods[i], refusals.Failure{}, now)
+		}
+		now = now.Add(4 * refusals.MaxPause)
+	}
+	now = now.Add(-4 * refusals.MaxPause)
+	waits := func() time.Duration {
+		known := m.For(web, refusals.Observation{Now: now, Generation: 1})[pods[3].Purpose()]
+		return known.Targets[pods[3].Target()].Until.Sub(now)
+	}
+	require.Equal(t, 4*refusals.MaxPause, waits(), "four take turns")
+	for i := range pods[:3] {
+		goesOn := pods[i]
+		goesOn.Reason = "Refresh"
+		goesOn.Revision = "old"
+		goesOn.Patches = []action.Patch{{Body: map[string]any{"spec": map[string]any{}}}}
+		m.RecordSuccess(web, &goesOn)
+	}
+	assert.Equal(t, refusals.MaxPause, waits())
+}
+
 func TestPodThatBecomesAvailableIsWorthATry(t *testing.T) {
 	var m refusals.Tracker
 	early, late := update("a", "1"), update("b", "1")
