@@ -102,17 +102,17 @@ func (w *Workload) refreshing(o podstate.State, c *action.PodChange, progress co
 
 // awaits reports whether the next containers of the pod have to wait because they, or the like of them, were refused;
 // back takes the pod into service for that time, where it is out of it and can come back. If only the like of them was
-// refused, to the pod for another revision or to another pod, they may be accepted.
+// refused, to the pod for another revision or to another pod, or the pod has met nothing but conflicts, they may be accepted.
 func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.Action, waits bool) {
 	refused := w.Plan.WasRefusedFor(next)
-	if refused && !w.Plan.Transient(next) || !refused && w.Plan.Pause(next) > maxWaitOutOfService {
+	if refused && !w.Plan.Transient(next) || w.Plan.Pause(next) > maxWaitOutOfService {
 		back = w.returnToService(o)
 	}
 	return back, back != nil || w.Plan.WasRefused(next) && !w.Plan.MayTry(next, nil)
 }
 
 // maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses that to
-// another pod. Short server errors are over by then.
+// another pod, or conflicts meet it. Short server errors are over by then.
 const maxWaitOutOfService = 10 * time.Second
 
 // returnToService takes a pod back into service if the server refuses, or may refuse, its next containers; nil when it

@@ -263,15 +263,32 @@ func TestPodsAboutToServeStayAsTheyAreOnNodesThatAreTooSmall(t *testing.T) {
 	}
 }
 
-// So does one that has to wait for long because the like of it is refused to another pod, but not for a moment.
+// So does one that has to wait for long because the like of it is refused to another pod, but not for a moment, whether or not
+// it has met conflicts itself.
 func TestPodsServeWhileOthersAreRefused(t *testing.T) {
 	g, out := givenNextContainers(t)
 	next := g.Refresh(out, true).Action
 	require.NotNil(t, next)
-	for pause, want := range map[time.Duration]string{2 * time.Second: "Refresh", 20 * time.Second: "Serve"} {
-		g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
-			Probing: true, Until: g.Now.Add(pause), Told: action.Told{Message: "no"}, Targets: map[string]action.Refusal{"another": {}},
-		}}}
-		assert.Equal(t, want, g.Refresh(out, true).Action.Reason)
+	for name, targets := range map[string]map[string]action.Refusal{
+		"another pod alone":                  {"another": {}},
+		"another pod, and this by conflicts": {"another": {}, next.Target(): {Transient: true, Revision: next.Revision}},
+	} {
+		for pause, want := range map[time.Duration]string{2 * time.Second: "Refresh", 20 * time.Second: "Serve"} {
+			t.Run(fmt.Sprint(name, ", ", pause), func(t *testing.T) {
+				g.plan = action.Plan{Now: g.Now, Refusals: action.Refusals{next.Purpose(): {
+					Probing: true,
+					Until:   g.Now.Add(pause),
+					Told:    action.Told{Message: "no"},
+					Targets: targets,
+				}}}
+				found := g.Refresh(out, true)
+				if found.Held != nil {
+					assert.Equal(t, want, found.Held.Reason)
+					return
+				}
+				require.NotNil(t, found.Action)
+				assert.Equal(t, want, found.Action.Reason)
+			})
+		}
 	}
 }
