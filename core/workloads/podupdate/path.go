@@ -43,7 +43,7 @@ func (e *NotInPlaceError) Error() string {
 // Unwrap is the cause.
 func (e *NotInPlaceError) Unwrap() error { return e.Cause }
 
-// WaitReason is the reason of a wait for an error of Way.
+// WaitReason is the reason of a wait for an error of UpdatePath.
 func WaitReason(err error) string {
 	if _, ok := errors.AsType[*inplace.NodeAgentMissingError](err); ok {
 		return WaitNodeAgentMissing

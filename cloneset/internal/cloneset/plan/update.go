@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,11 +18,12 @@ import (
 	"github.com/flotilla-project/flotilla/cloneset/api/v1beta1"
 )
 
-// errNoClaim means that a pod is not recreated because its replacement could not be created.
-var errNoClaim = errors.New("the claim template of a volume of its new pod was removed: add the claim template again")
-
-// errNoNewPods means that a pod is not recreated because its replacement might not come.
-var errNoNewPods = errors.New("it needs a new pod, and the operator cannot create the missing pods")
+const (
+	// claimTemplateRemoved is why a pod is not recreated if its replacement could not be created.
+	claimTemplateRemoved = "the claim template of a volume of its new pod was removed: add the claim template again"
+	// noNewPods is why a pod is not recreated if its replacement might not come.
+	noNewPods = "it needs a new pod, and the operator cannot create the missing pods"
+)
 
 // deleteSpecifiedFirst and updateFirst delete and update pods before any are created when the last attempt to create some
 // has failed, for instance because a quota is used up: creates that fail must block neither.
@@ -255,15 +255,11 @@ func (p *pass) move(step *action.Step, wanted []int, target *appsv1.ControllerRe
 			waiting = true
 			continue
 		}
-		a, err := p.updatePod(step, o, target)
-		if err != nil {
-			p.plan.Wait(waitReason(err), o.Pod.Name, "%s", err)
-			if rollingUpdate(p.Set).PriorityStrategy != nil {
-				break
-			}
-			continue
+		moved := p.updatePod(step, o, target)
+		if moved == podupdate.MoveWaits && rollingUpdate(p.Set).PriorityStrategy != nil {
+			break
 		}
-		if podupdate.HasWrites(a) && !p.plan.Try(step, a) {
+		if moved == podupdate.MoveWaits || moved == podupdate.MoveDeferred {
 			continue
 		}
 		chosen++
@@ -294,24 +290,26 @@ func (p *pass) outOfService(hash string) (unavailable, atTarget int32) {
 }
 
 // updatePod moves one pod to the target, in place or by deleting it; the missing pod is made again
-// at the target by the next pass.
-func (p *pass) updatePod(step *action.Step, o *pod, target *appsv1.ControllerRevision) (action.Action, error) {
+// at the target by the next pass. A pod that no new one can follow waits.
+func (p *pass) updatePod(step *action.Step, o *pod, target *appsv1.ControllerRevision) podupdate.Move {
 	u, err := p.updates.UpdatePath(o.State, target)
-	if err != nil {
-		return action.Action{}, err
-	}
 	if u != nil {
 		o.touched = true
-		return p.updates.UpdateInPlace(o.State, u, target), nil
+	}
+	moved := p.updates.Move(step, o.State, target, u, err)
+	if moved != podupdate.MoveNeedsNewPod {
+		return moved
 	}
 	if template, err := p.revisions.Template(target); err == nil && len(p.formerVolumes(template)) > 0 {
-		return action.Action{}, fmt.Errorf("pod %s is not recreated: %w", o.Pod.Name, errNoClaim)
+		p.plan.Wait(WaitClaimTemplateRemoved, o.Pod.Name, "pod %s is not recreated: %s", o.Pod.Name, claimTemplateRemoved)
+		return podupdate.MoveWaits
 	}
 	// One pod at a time may leave beyond the missing pods: where a quota is used up it makes room.
 	if p.creationFailed() && p.currentBalance().missing > max(p.numbers.maxUnavailable, 1) {
-		return action.Action{}, errNoNewPods
+		p.plan.Wait(conditions.ReasonFailedScale, o.Pod.Name, "%s", noNewPods)
+		return podupdate.MoveWaits
 	}
-	return p.deletePod(step, o, podupdate.DeleteReason{
+	a := p.deletePod(step, o, podupdate.DeleteReason{
 		Reason:  podupdate.DeleteToRecreate,
 		Message: p.updates.WhyNewPod(o.State, target),
 		Event: &action.Event{
@@ -320,17 +318,11 @@ func (p *pass) updatePod(step *action.Step, o *pod, target *appsv1.ControllerRev
 			Note:      fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
 		},
 		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: contract.SpecifiedDeleteForUpdate}, // scaling must not take it back into service
-	}), nil
-}
-
-func waitReason(err error) string {
-	switch {
-	case errors.Is(err, errNoNewPods):
-		return conditions.ReasonFailedScale
-	case errors.Is(err, errNoClaim):
-		return WaitClaimTemplateRemoved
+	})
+	if podupdate.HasWrites(a) && !p.plan.Try(step, a) {
+		return podupdate.MoveDeferred
 	}
-	return podupdate.WaitReason(err)
+	return podupdate.MoveNeedsNewPod
 }
 
 // needSurge is how many pods cannot get to the update revision in place, or back to the current one, or may not because of

@@ -161,22 +161,21 @@ func (p *pass) replaceable(l *place) *pod {
 func (p *pass) replace(step *action.Step, l *place, o *pod) bool {
 	u, err := p.inPlaceUpdate(l, o)
 	target := p.target(l)
-	if err != nil {
-		p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
-		return false
-	}
-	if u == nil {
-		return p.deletePod(step, o, podupdate.DeleteToRecreate, p.workload.WhyNewPod(o.State, target))
-	}
-	if p.left.inPlace == 0 {
+	if u != nil && p.left.inPlace == 0 {
 		step.More = true
 		return false
 	}
-	if a := p.workload.UpdateInPlace(o.State, u, target); podupdate.HasWrites(a) {
-		if o.touched = true; !p.plan.Try(step, a) {
-			return false
-		}
+	switch p.workload.Move(step, o.State, target, u, err) {
+	case podupdate.MoveWaits:
+		return false
+	case podupdate.MoveNeedsNewPod:
+		return p.deletePod(step, o, podupdate.DeleteToRecreate, p.workload.WhyNewPod(o.State, target))
+	case podupdate.MoveDeferred:
+		o.touched = true
+		return false
+	case podupdate.MovePrepares, podupdate.MoveUpdates:
 		p.left.inPlace--
+	case podupdate.MoveHeld: // there is nothing to write
 	}
 	o.touched, o.leaving = true, true
 	return true

@@ -213,43 +213,38 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 		return true
 	}
 	u, err := p.updatePath(o)
-	if err != nil {
-		p.noteNoUpdatePath(step, o, err)
+	switch p.workload.Move(step, o.State, p.Chosen.Update, u, err) {
+	case podupdate.MoveWaits: // a user must act; an update that was begun is abandoned
+		p.cancelUpdate(step, o)
 		return false
-	}
-	if u == nil {
+	case podupdate.MoveNeedsNewPod:
 		return p.replace(step, o)
-	}
-	if a := p.workload.UpdateInPlace(o.State, u, p.Chosen.Update); podupdate.HasWrites(a) {
-		if o.touched = true; !p.plan.Try(step, a) {
-			return false
-		}
-		if a.Event == nil && p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
+	case podupdate.MoveDeferred:
+		o.touched = true
+		return false
+	case podupdate.MovePrepares:
+		if p.Set.Spec.Lifecycle.InPlaceUpdate.MarkPodNotReady {
 			p.noteMissingReadinessGate(o)
 		}
+	case podupdate.MoveHeld, podupdate.MoveUpdates: // it leaves
 	}
 	o.touched, o.leaving = true, true
 	return true
 }
 
 // hasNoUpdatePath reports whether the pod cannot get to the update revision, and records that wait with or without
-// room for it.
+// room for it: a user must act. An update that was begun is abandoned.
 func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
 	if len(o.claims.toGrow) > 0 { // its claims grow before anything else
 		return false
 	}
 	_, err := p.updatePath(o)
-	if err != nil {
-		p.noteNoUpdatePath(step, o, err)
+	if err == nil {
+		return false
 	}
-	return err != nil
-}
-
-// noteNoUpdatePath records why a pod cannot get to the update revision: a user must act. An update that was begun is
-// abandoned.
-func (p *pass) noteNoUpdatePath(step *action.Step, o *pod, err error) {
 	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
 	p.cancelUpdate(step, o)
+	return true
 }
 
 // replace deletes a pod that a new one is to follow, once the claims record that the new one mounts them again. It
