@@ -60,11 +60,17 @@ func (w *Workload) stoppedResize(o podstate.State) string {
 	return inplace.StoppedResize(o.Pod, w.Revisions.options, metav1.NewTime(at))
 }
 
-// waitedInVain reports whether an update in place to the target is given up: the pod is there already and is overdue, or
-// the server has refused it to the deadline.
+// waitedInVain reports whether an update in place to the target is given up: the server has refused it to the deadline, the pod is
+// there already and is overdue, or limits that an earlier update has raised a moment ago never reached the pod: its next
+// containers would run inside the old ones.
 func (w *Workload) waitedInVain(o podstate.State, target *appsv1.ControllerRevision) bool {
-	return w.givesUpResizes() && w.nodeTooSmall(o, podstate.ShortHash(target.Name)) ||
-		w.Revisions.HasTemplate(o.Revision, target) && w.Overdue(o)
+	switch {
+	case w.givesUpResizes() && w.nodeTooSmall(o, podstate.ShortHash(target.Name)):
+		return true
+	case w.Revisions.HasTemplate(o.Revision, target):
+		return w.Overdue(o)
+	}
+	return w.Policy == InPlaceIfPossible && w.stoppedResize(o) != ""
 }
 
 // WhyNewPod is one sentence about the reason why the pod gets to the target by a new one.

@@ -173,8 +173,27 @@ func TestAContainerThatGoesDownBeforeItsLimitIsRaisedNeedsANewPod(t *testing.T) 
 			if tt.want {
 				assert.Contains(t, g.WhyNewPod(o, to), "container main is not running")
 			}
+			next := g.another(t, to, "app:2")
+			u, err := g.UpdatePath(o, next)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want || tt.policy == ReCreate, u == nil, "its next run would lack the limit at another image, too")
+			if tt.want {
+				assert.Contains(t, g.WhyNewPod(o, next), "container main is not running")
+			}
 		})
 	}
+}
+
+// another adds a revision like the one before with another image.
+func (g *given) another(t *testing.T, before *appsv1.ControllerRevision, image string) *appsv1.ControllerRevision {
+	t.Helper()
+	template := templateOf(t, before)
+	template.Spec.Containers[0].Image = image
+	owner := &metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "web-uid"}
+	r, err := revision.New(owner, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Web"}, &template, before.Revision+1, 0)
+	require.NoError(t, err)
+	g.Revisions = NewRevisions(append(g.revisions, r), inplace.Options{Resize: true})
+	return r
 }
 
 // A pod that leaves for a limit that it cannot get any more leaves, however long its hook holds it.
