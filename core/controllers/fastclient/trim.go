@@ -285,6 +285,10 @@ func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	return kept
 }
 
+// outOfMemory is the kubelet's reason of a run that ended for its memory. It is kept of ready containers, too: one that is
+// killed again and again is ready between two ends.
+const outOfMemory = "OOMKilled"
+
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	trimmed := make([]corev1.ContainerStatus, len(statuses))
 	for i := range statuses {
@@ -299,12 +303,15 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 			State:        trimState(s.State),
 			Resources:    s.Resources,
 		}
-		if s.Ready {
-			continue
+		if !s.Ready {
+			trimmed[i].Started = s.Started
 		}
-		trimmed[i].Started = s.Started
-		if end := s.LastTerminationState.Terminated; end != nil {
-			trimmed[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: end.StartedAt, FinishedAt: end.FinishedAt}
+		if end := s.LastTerminationState.Terminated; end != nil && (!s.Ready || end.Reason == outOfMemory) {
+			trimmed[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				Reason:     shared(end.Reason),
+				StartedAt:  end.StartedAt,
+				FinishedAt: end.FinishedAt,
+			}
 		}
 	}
 	return trimmed

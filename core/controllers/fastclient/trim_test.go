@@ -116,8 +116,8 @@ func TestTrimmedPodsSayWhyTheyHaveFailed(t *testing.T) {
 	assert.Empty(t, trimmed(t, running).Status.Reason+trimmed(t, running).Status.Message)
 }
 
-// Users are told of containers that crash, which their former run shows; nobody reads it of one that is
-// ready, nor what kubelets say in words.
+// Users are told of containers that crash, which their former run shows. Of one that is ready, only an end for its memory
+// is read. Nobody reads the kubelet's words.
 func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
 	crashed := whole("web-1")
 	began, ended := metav1.NewTime(time.Unix(1_700_000_000, 0)), metav1.NewTime(time.Unix(1_700_000_009, 0))
@@ -128,7 +128,7 @@ func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
 	status.Ready, status.Started, status.LastTerminationState.Terminated = false, new(true), former
 	status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}}
 	p := trimmed(t, crashed.DeepCopy())
-	assert.Equal(t, &corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: ended}, p.Status.ContainerStatuses[0].LastTerminationState.Terminated)
+	assert.Equal(t, &corev1.ContainerStateTerminated{Reason: "Error", StartedAt: began, FinishedAt: ended}, p.Status.ContainerStatuses[0].LastTerminationState.Terminated)
 	assert.Equal(t, new(true), p.Status.ContainerStatuses[0].Started)
 	assert.Equal(t, &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}, p.Status.ContainerStatuses[0].State.Waiting)
 	status.State = corev1.ContainerState{Terminated: former}
@@ -136,7 +136,11 @@ func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
 	assert.Equal(t, &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", StartedAt: began, FinishedAt: ended}, p.Status.ContainerStatuses[0].State.Terminated)
 	assert.Equal(t, p, trimmed(t, p.DeepCopy()))
 	status.Ready = true
-	assert.Empty(t, trimmed(t, crashed).Status.ContainerStatuses[0].LastTerminationState)
+	assert.Empty(t, trimmed(t, crashed.DeepCopy()).Status.ContainerStatuses[0].LastTerminationState)
+	former.Reason = "OOMKilled" // limits that were raised may not have reached it
+	p = trimmed(t, crashed)
+	assert.Equal(t, "OOMKilled", p.Status.ContainerStatuses[0].LastTerminationState.Terminated.Reason)
+	assert.Nil(t, p.Status.ContainerStatuses[0].Started)
 }
 
 // Of all managers, plans ask for those of resizes that are not recorded.

@@ -252,13 +252,15 @@ func recordResized(s *record.State, pod *corev1.Pod, resized sets.Set[string]) {
 
 // recordRaisedLimits records the containers with limits that are raised now, and those that may lack theirs. A status repeats
 // the spec. A container has its limits for sure only if it ran when they were written and is restarted now, which waits for
-// them: a run that began in between is inside the old limit of the pod.
+// them: a run that began in between is inside the old limit of the pod. The moment at which an earlier update raised
+// them is not known here.
 func recordRaisedLimits(s *record.State, pod *corev1.Pod, now record.Changes) {
 	raised := sets.New[string]()
 	restarted := now.Restarted()
 	for _, name := range s.RaisedLimits {
 		c := running.Container(pod, name)
-		if c != nil && (!restarted.Has(name) || completion.AwaitResources(pod, c) != nil || running.Since(pod, name, s.WrittenAt(name))) {
+		has := c != nil && restarted.Has(name) && completion.AwaitResources(pod, c) == nil
+		if c != nil && (!has || !s.Touched(name) || running.Since(pod, name, s.WrittenAt(name))) {
 			raised.Insert(name)
 		}
 	}

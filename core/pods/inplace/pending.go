@@ -38,8 +38,8 @@ func PendingResizeSince(pod *corev1.Pod, template *corev1.PodTemplateSpec, o Opt
 }
 
 // StoppedResize names a container with limits that can no longer be raised in place. The container is down before the
-// resize was written, or it is in a crash loop since the resize was written a moment ago, and may run permanently
-// inside the old limit of the pod. The result is empty if there is none.
+// resize is written, or it is in a crash loop and may run permanently inside the old limit of the pod: its limits were
+// raised a moment ago, or it is killed for its memory. The result is empty if there is none.
 func StoppedResize(pod *corev1.Pod, o Options, now metav1.Time) string {
 	c := action.NewPodChange(pod, now)
 	if !o.Resize || record.NothingUnderWay(c) {
@@ -64,7 +64,18 @@ func stopsResize(s *record.State, c *action.PodChange, container string) bool {
 	case !slices.Contains(s.RaisedLimits, container) || !completion.Observed(c.Pod) || completion.GivenUp(c.Pod):
 		return false
 	}
-	return running.Crashes(c.Pod, container) && c.Now.Sub(s.WrittenAt(container)) < completion.UnsureTime
+	return running.Crashes(c.Pod, container) && mayLackLimits(s, c, container)
+}
+
+// mayLackLimits reports whether a container with raised limits may run inside the old ones: they were written a moment
+// ago, or it is killed for its memory and has not run for long since. The latter has no end, as nobody may have looked
+// for a while. A crash for another reason long after the write does not come from the limits.
+func mayLackLimits(s *record.State, c *action.PodChange, container string) bool {
+	if c.Now.Sub(s.WrittenAt(container)) < completion.UnsureTime {
+		return true
+	}
+	return running.KilledForMemory(c.Pod, container) &&
+		(!running.Is(c.Pod, container) || running.Since(c.Pod, container, c.Now.Add(-completion.UnsureTime)))
 }
 
 // ResizedByOthers reports whether the pod asks for other resources than the template names, with nothing of its update

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/inplace/completion"
@@ -33,6 +34,16 @@ func limited(memory string, images ...string) (v1, v2 *Revision) {
 	return v1, v2
 }
 
+// lastOf is the second of two revisions.
+func lastOf(_, last *Revision) *Revision { return last }
+
+// withImage is a third revision, with the limits of the second one and image a:v2.
+func withImage() *Revision {
+	r := lastOf(limited("128Mi", "a:v2"))
+	r.Name = "w-3"
+	return r
+}
+
 // crashed is the pod whose container a waits to be started again. Of such a container kubelets report the resources that
 // it is to get.
 func crashed(pod *corev1.Pod) *corev1.Pod {
@@ -41,6 +52,22 @@ func crashed(pod *corev1.Pod) *corev1.Pod {
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
 	status.Ready, status.Resources = false, running.Container(pod, "a").Resources.DeepCopy()
 	pod.Status.ObservedGeneration = pod.Generation
+	return pod
+}
+
+// failing is the pod whose container a waits to be started again, for another reason than its memory.
+func failing(pod *corev1.Pod) *corev1.Pod {
+	pod = crashed(pod)
+	running.Status(pod, "a").LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1}
+	return pod
+}
+
+// between is the pod whose container a runs since the moment, after it was killed for its memory.
+func between(pod *corev1.Pod, since metav1.Time) *corev1.Pod {
+	pod = crashed(pod)
+	status := running.Status(pod, "a")
+	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}
+	status.Ready = true
 	return pod
 }
 
@@ -163,7 +190,19 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 		},
 		"it went down long after": {
 			pod:  func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
-			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return crashed(pod) }, at: completion.UnsureTime,
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return failing(pod) }, at: completion.UnsureTime,
+		},
+		"it went down as it was written, for another reason than its memory": {
+			pod:  func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return failing(pod) }, at: time.Minute, want: "a",
+		},
+		"it is killed for its memory, and nobody has looked for long": {
+			pod:  func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return crashed(pod) }, at: time.Hour, want: "a",
+		},
+		"it is about to be killed for its memory again": {
+			pod:  func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod { return between(pod, at(time.Hour)) }, at: time.Hour,
 		},
 		"it restarts for its resize": {
 			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
@@ -257,6 +296,40 @@ func TestALimitThatCannotBeRaisedAnyMoreNeedsANewPod(t *testing.T) {
 				return crashed(written(t, begin(t, resized(pod), v2, v3, 0, at(time.Second))))
 			}, at: time.Minute, want: "a",
 		},
+		"another update came long after it began to be killed for its memory": {
+			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+				t.Helper()
+				return crashed(written(t, begin(t, crashed(pod), lastOf(limited("128Mi")), withImage(), 0, at(time.Hour))))
+			}, at: time.Hour, want: "a",
+		},
+		"another update came between two of its ends": {
+			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+				t.Helper()
+				pod = between(pod, at(time.Hour-time.Minute))
+				return crashed(written(t, begin(t, pod, lastOf(limited("128Mi")), withImage(), 0, at(time.Hour))))
+			}, at: time.Hour, want: "a",
+		},
+		"another update came when it had run for long": {
+			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+				t.Helper()
+				pod = between(pod, at(time.Hour-completion.UnsureTime-time.Second))
+				return crashed(written(t, begin(t, pod, lastOf(limited("128Mi")), withImage(), 0, at(time.Hour))))
+			}, at: time.Hour,
+		},
+		"its next run began before the resize, and another update gives it a new image": {
+			pod: func(t *testing.T) *corev1.Pod { t.Helper(); return begun(t) },
+			then: func(t *testing.T, pod *corev1.Pod) *corev1.Pod {
+				t.Helper()
+				restarted(pod, "a", "a-1")
+				running.Status(pod, "a").State.Running.StartedAt = at(time.Second)
+				pod = written(t, begin(t, resized(pod), lastOf(limited("128Mi")), withImage(), 0, at(2*time.Second)))
+				require.Equal(t, "a:v2", pod.Spec.Containers[0].Image)
+				return failing(pod)
+			}, at: time.Minute, want: "a",
+		},
 		"its restart is under way": {
 			pod: held,
 			then: func(_ *testing.T, pod *corev1.Pod) *corev1.Pod {
@@ -318,7 +391,11 @@ func TestACrashAfterAResizeHoldsUpNoLaterUpdate(t *testing.T) {
 	pod := prioritised(runningPod(v1.Template, "w-1"), map[string]string{"a": "p_10", "b": "p_0"})
 	pod, p, _ := refresh(t, resized(written(t, begin(t, pod, v1, v2, 0, at(0)))), at(time.Minute))
 	require.True(t, p.Complete)
-	pod = written(t, begin(t, crashed(pod), v2, v3, 0, at(time.Hour)))
-	assert.Equal(t, "b:v2", pod.Spec.Containers[1].Image)
-	assert.Empty(t, StoppedResize(crashed(pod), allGates, at(time.Hour)), "nor does it cost the pod")
+	later := written(t, begin(t, failing(pod.DeepCopy()), v2, v3, 0, at(time.Hour)))
+	assert.Equal(t, "b:v2", later.Spec.Containers[1].Image)
+	assert.Empty(t, StoppedResize(failing(later), allGates, at(time.Hour)), "nor does it cost the pod")
+
+	later = written(t, begin(t, crashed(pod), v2, v3, 0, at(time.Hour)))
+	assert.Equal(t, "b:v2", later.Spec.Containers[1].Image)
+	assert.Equal(t, "a", StoppedResize(crashed(later), allGates, at(time.Hour)), "memory that is not enough may be the old limit")
 }

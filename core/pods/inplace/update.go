@@ -212,7 +212,7 @@ func takeOver(s *record.State, c *action.PodChange, before record.Prior, o Optio
 	s.UpdateEnvFromMetadata = len(a.Env) > 0
 	s.UpdateResources = len(a.Resources) > 0
 	for _, name := range earlier.RaisedLimits {
-		if c.Now.Sub(earlier.WrittenAt(name)) < completion.UnsureTime {
+		if mayLackLimits(earlier, c, name) {
 			s.RaisedLimits = append(s.RaisedLimits, name)
 		}
 	}

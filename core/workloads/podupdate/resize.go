@@ -81,7 +81,7 @@ func (w *Workload) WhyNewPod(o podstate.State, target *appsv1.ControllerRevision
 		return "the node agent has not restarted its containers"
 	case w.waitedInVain(o, target):
 		if container := w.stoppedResize(o); container != "" {
-			return "container " + container + " is not running, so its limits cannot be raised to the limits of revision " + hash
+			return "container " + container + " is not running, and its next run may not get the limits of revision " + hash
 		}
 		return "its node failed to allocate the resources of revision " + hash + " in time"
 	}

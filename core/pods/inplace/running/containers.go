@@ -57,6 +57,13 @@ func Crashes(pod *corev1.Pod, container string) bool {
 	return status != nil && status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
+// KilledForMemory reports whether the last run of the container ended because it, or its pod, had reached the limit of
+// memory, as the kubelet reports it.
+func KilledForMemory(pod *corev1.Pod, container string) bool {
+	status := Status(pod, container)
+	return status != nil && status.LastTerminationState.Terminated != nil && status.LastTerminationState.Terminated.Reason == "OOMKilled"
+}
+
 // Is reports whether the container runs, as the kubelet reports it.
 func Is(pod *corev1.Pod, container string) bool {
 	status := Status(pod, container)
