@@ -117,7 +117,7 @@ func TestTrimmedPodsSayWhyTheyHaveFailed(t *testing.T) {
 }
 
 // Users are told of containers that crash, which their former run shows. Of one that is ready, only an end for its memory
-// is read. Nobody reads the kubelet's words.
+// is read. The kubelet's words are dropped.
 func TestTrimmedPodsSayWhatRanBefore(t *testing.T) {
 	crashed := whole("web-1")
 	began, ended := metav1.NewTime(time.Unix(1_700_000_000, 0)), metav1.NewTime(time.Unix(1_700_000_009, 0))

@@ -68,8 +68,8 @@ func stopsResize(s *record.State, c *action.PodChange, container string) bool {
 }
 
 // mayLackLimits reports whether a container with raised limits may run inside the old ones: they were written a moment
-// ago, or it is killed for its memory and has not run for long since. The latter has no end, as nobody may have looked
-// for a while. A crash for another reason long after the write does not come from the limits.
+// ago, or it is killed for its memory and has not run for long since. The latter has no end: the operator may have been
+// down since. A crash for another reason long after the write does not come from the limits.
 func mayLackLimits(s *record.State, c *action.PodChange, container string) bool {
 	if c.Now.Sub(s.WrittenAt(container)) < completion.UnsureTime {
 		return true
