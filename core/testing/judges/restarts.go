@@ -57,13 +57,20 @@ func (r *restarts) watch(old, pod *corev1.Pod, back bool) {
 		maps.DeleteFunc(r.done, func(c podContainer, _ string) bool { return c.pod == pod.UID })
 		r.due[pod.UID] = namedForRestart(r.began[pod.UID], value)
 	}
-	if !back || strings.Contains(pod.Annotations[contract.InPlaceUpdateStateAnnotation], `"nextContainerRestarts`) {
+	if !back || restartsToCome(pod) {
 		return
 	}
 	for _, name := range r.notRestarted(pod) {
 		r.world.Violate("pod %s comes back into service, but container %s has not been restarted", pod.Name, name)
 	}
 	delete(r.due, pod.UID)
+}
+
+// restartsToCome reports whether the pod serves in the middle of an update that has yet to write restarts, of its next batch
+// or of the first one of its plan.
+func restartsToCome(pod *corev1.Pod) bool {
+	return strings.Contains(pod.Annotations[contract.InPlaceUpdateStateAnnotation], `"nextContainerRestarts`) ||
+		strings.Contains(pod.Annotations[contract.InPlaceUpdateGraceAnnotation], `"containerRestarts`)
 }
 
 // inOrder requires of a write that asks for restarts that no native sidecar before them is being restarted.
