@@ -199,6 +199,9 @@ func (w *world) settle() {
 		w.addJob()
 	}
 	w.edit(func(spec *v1beta1.BroadcastJobSpec) { spec.Paused, spec.Parallelism = false, new(intstr.FromInt(2)) })
+	for !w.caches.filled { // a process that has just started sees no deadline
+		w.operate()
+	}
 	for i := range 120 {
 		w.at = w.at.Add(time.Second)
 		w.collect()
