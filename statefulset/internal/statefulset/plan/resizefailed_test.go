@@ -156,3 +156,25 @@ func TestAnInfeasibleSizeIsTakenBack(t *testing.T) {
 		assert.Equal(t, want, claim.Spec.Resources.Requests.Storage().String(), size)
 	}
 }
+
+// A pod of the update revision has nothing to update but its claims. One of them is tried at a time, and the pods of the
+// others stay as they are.
+func TestPodsOfClaimsThatAreNotTriedStay(t *testing.T) {
+	small := sized("1Gi", "1Gi")
+	for name, pods := range map[string][]gen.PodOption{"that serve": nil, "that are down": {unready}} {
+		w := resizing(t, 3, maxUnavailable("100%")).updated(span(0, 2), pods...)
+		for _, claim := range []string{"data-web-0", "data-web-1", "data-web-2"} {
+			w.claim(claim, small)
+		}
+		s := w.snapshot()
+		first := Compute(s).Steps[0].Actions[0]
+		require.Equal(t, "Resize", first.Reason)
+		s.Refusals = action.Refusals{first.Purpose(): {
+			Probing: true, Until: now.Add(-time.Second), Told: action.Told{Message: "no answer"},
+			Targets: map[string]action.Refusal{first.Target(): {Until: now.Add(-time.Second)}},
+		}}
+		todo := Compute(s)
+		assert.Equal(t, 1, todo.Count(action.PatchSpec), "pods %s: %s", name, todo.String())
+		assert.Zero(t, todo.Count(action.Delete), "pods %s: %s", name, todo.String())
+	}
+}

@@ -207,10 +207,13 @@ func (p *pass) updateAvailable(step *action.Step) {
 // next pass.
 func (p *pass) move(step *action.Step, o *pod) bool {
 	p.skipRefusedGrowth(o) // another claim may be the one that is tried
-	if len(o.claims.toGrow) > 0 {
+	switch {
+	case len(o.claims.toGrow) > 0:
 		p.growClaimsOf(o)
 		o.touched, o.leaving = true, true
 		return true
+	case o.upToDate(): // it lacks nothing else
+		return false
 	}
 	u, err := p.updatePath(o)
 	switch p.workload.Move(step, o.State, p.Chosen.Update, u, err) {
