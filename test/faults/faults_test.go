@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-project/flotilla/core/contract"
 
@@ -34,8 +37,8 @@ func TestWorkloadsAreRolledOut(t *testing.T) {
 			patched++
 		}
 	}
-	assert.Equal(t, 5, patched, "the other ones are created")
-	assert.Len(t, edits, 8)
+	assert.Equal(t, 7, patched, "the other ones are created")
+	assert.Len(t, edits, 10)
 }
 
 func TestFaultsAreChosenByName(t *testing.T) {
@@ -58,7 +61,7 @@ func TestFaultsAreChosenByName(t *testing.T) {
 
 func TestAPodIsReadAsRulesSeeIt(t *testing.T) {
 	o := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", Labels: map[string]string{"app": "web"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", Labels: map[string]string{"subset": "some", "app": "web"}},
 		Spec:       corev1.PodSpec{NodeName: "n0", Containers: []corev1.Container{{Name: "main", Image: "app:v2"}, {Name: "other", Image: "x"}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning,
@@ -72,7 +75,7 @@ func TestAPodIsReadAsRulesSeeIt(t *testing.T) {
 		},
 	}
 	want := Pod{
-		Name: "a", UID: "1", App: "web", Node: "n0", Image: "app:v2", Runs: "app:v1", Gate: "False", Ready: true, Restarts: 2,
+		Name: "a", UID: "1", App: "web", Subset: "some", Labels: "app=web,subset=some", Node: "n0", Image: "app:v2", Runs: "app:v1", Gate: "False", Ready: true, Restarts: 2,
 	}
 	assert.Equal(t, want, podOf(o))
 	o.DeletionTimestamp, o.Status.Phase = &metav1.Time{}, corev1.PodFailed
@@ -91,6 +94,11 @@ func TestAJobIsActiveUntilItEnds(t *testing.T) {
 func TestGoalsAreReached(t *testing.T) {
 	good := Pod{Name: "a", App: "web", Ready: true, Image: "v2", Runs: "v2"}
 	goals := []goal{{"web", 1, "v2"}}
+	parted := []goal{{"web", 1, "v2"}, {"web", 1, "v1"}}
+	behind := with(good, func(p *Pod) { p.Image, p.Runs = "v1", "v1" })
+	require.NoError(t, reach([]Pod{good, behind}, parted))
+	require.Error(t, reach([]Pod{good, good}, parted))
+	require.Error(t, reach([]Pod{good, behind, behind}, parted))
 	require.NoError(t, reach([]Pod{good, {App: "other"}, with(good, failed)}, goals))
 	for name, p := range map[string][]Pod{
 		"none":          nil,
@@ -161,4 +169,22 @@ func TestTheDocsShowThePublishedRecord(t *testing.T) {
 	have, err := os.ReadFile(filepath.Join(root, page))
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(have), "%s is not of its record: run make generate", page)
+}
+
+func TestASubsetIsNotOverfilled(t *testing.T) {
+	some := Pod{Subset: "some"}
+	require.NoError(t, overfilled([]Pod{some, some, with(some, leaving), with(some, failed), {Subset: "others"}}))
+	require.EqualError(t, overfilled([]Pod{some, some, some}), "subset some has 3 pods, at most 2 may be there")
+}
+
+func TestInvalidObjectsAreNotTriedAgain(t *testing.T) {
+	tries := 0
+	err := until(t.Context(), func(context.Context) error {
+		if tries++; tries == 1 {
+			return apierrors.NewTooManyRequestsError("busy")
+		}
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "CloneSet"}, "web", nil)
+	})
+	assert.True(t, apierrors.IsInvalid(err), err)
+	assert.Equal(t, 2, tries)
 }

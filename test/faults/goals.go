@@ -19,7 +19,8 @@ const (
 	oldImage, newImage = "flotilla/demo-app:v1", "flotilla/demo-app:v2"
 )
 
-// goal is the wanted number of pods of a workload, all ready and running the image.
+// goal is the wanted number of pods of a workload that are ready and run the image. A workload has no other pods than those
+// of its goals.
 type goal struct {
 	app   string
 	pods  int
@@ -29,20 +30,42 @@ type goal struct {
 func before() []goal {
 	return []goal{
 		{"inplace", 4, oldImage}, {"surge", 3, oldImage}, {"ordered", 3, oldImage}, {"everywhere", Nodes, oldImage}, {"spread", 4, oldImage},
-		{"guarded", 3, oldImage}, {"restarted", 1, oldImage},
+		{"guarded", 3, oldImage}, {"restarted", 1, oldImage}, {"parted", 4, oldImage}, {"paused", 2, oldImage}, {"bystander", 1, oldImage},
 	}
 }
 
 func after() []goal {
 	return []goal{
 		{"inplace", 5, newImage}, {"surge", 3, newImage}, {"ordered", 4, newImage}, {"everywhere", Nodes, newImage}, {"spread", 4, newImage},
-		{"guarded", 3, oldImage}, {"restarted", 1, oldImage},
+		{"guarded", 3, oldImage}, {"restarted", 1, oldImage}, {"parted", 2, oldImage}, {"parted", 2, newImage}, {"paused", 2, oldImage},
+		{"bystander", 1, oldImage},
 	}
+}
+
+// subsetLimit is maxReplicas of the first subset of the WorkloadSpread.
+const subsetLimit = 2
+
+// overfilled returns an error if the subset with a limit has more pods.
+func overfilled(pods []Pod) error {
+	n := 0
+	for _, p := range pods {
+		if p.Subset == "some" && p.lives() {
+			n++
+		}
+	}
+	if n > subsetLimit {
+		return fmt.Errorf("subset some has %d pods, at most %d may be there", n, subsetLimit)
+	}
+	return nil
 }
 
 // reach returns an error for each goal that the pods do not meet.
 func reach(pods []Pod, goals []goal) error {
 	var missed []error
+	wanted := map[string]int{}
+	for _, g := range goals {
+		wanted[g.app] += g.pods
+	}
 	for _, g := range goals {
 		there, good := 0, 0
 		for _, p := range pods {
@@ -54,8 +77,8 @@ func reach(pods []Pod, goals []goal) error {
 				good++
 			}
 		}
-		if good != g.pods || there != g.pods {
-			missed = append(missed, fmt.Errorf("%s has %d pods, %d of them ready with %s, and wants %d", g.app, there, good, g.image, g.pods))
+		if good != g.pods || there != wanted[g.app] {
+			missed = append(missed, fmt.Errorf("%s has %d pods, %d of them ready with %s, and wants %d of %d", g.app, there, good, g.image, g.pods, wanted[g.app]))
 		}
 	}
 	return errors.Join(missed...)
@@ -70,7 +93,7 @@ func (s *Stage) reached(ctx context.Context, namespace string, goals []goal) err
 	for i := range list.Items {
 		pods = append(pods, podOf(&list.Items[i]))
 	}
-	return reach(pods, goals)
+	return errors.Join(reach(pods, goals), overfilled(pods))
 }
 
 // complete returns an error while a rollout is not complete, an object is lost, or an operator does not answer.

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/contract"
@@ -16,8 +17,10 @@ import (
 type Pod struct {
 	Name string
 	UID  types.UID
-	// App names the pod's workload.
-	App, Node string
+	// App names the pod's workload, Subset its subset of a WorkloadSpread.
+	App, Subset, Node string
+	// Labels are all labels, in the order of their keys.
+	Labels string
 	// Image is the image in the spec of the first container, Runs the image that its kubelet reports; empty before the start.
 	Image, Runs string
 	// Gate is the status of condition InPlaceUpdateReady; empty without one.
@@ -73,6 +76,8 @@ func podOf(o *corev1.Pod) Pod {
 		Name:    o.Name,
 		UID:     o.UID,
 		App:     o.Labels["app"],
+		Subset:  o.Labels["subset"],
+		Labels:  labels.FormatLabels(o.Labels),
 		Node:    o.Spec.NodeName,
 		Image:   o.Spec.Containers[0].Image,
 		Leaving: o.DeletionTimestamp != nil,

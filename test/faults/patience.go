@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -16,7 +18,8 @@ const (
 	pause = 250 * time.Millisecond
 )
 
-// until tries again until the check returns nil, and returns its last error when patience is over.
+// until tries again until the check returns nil, and returns its last error when patience is over. An object that is invalid
+// stays so: that error is returned at once.
 func until(ctx context.Context, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -24,8 +27,8 @@ func until(ctx context.Context, check func(context.Context) error) error {
 		try, stop := context.WithTimeout(ctx, oneTry)
 		err := check(try)
 		stop()
-		if err == nil {
-			return nil
+		if err == nil || apierrors.IsInvalid(err) {
+			return err
 		}
 		linger(ctx, pause)
 		if ctx.Err() != nil {

@@ -173,6 +173,39 @@ func stays(app string) Rule {
 	}}
 }
 
+// newAtMost: no more pods of the workload live with the new image than its partition, or its pause, allows.
+func newAtMost(app string, most int) Rule {
+	return Rule{"partition of " + app, func(m Moment) []string {
+		n := 0
+		for _, p := range m.of(app) {
+			if p.lives() && p.Image == newImage {
+				n++
+			}
+		}
+		if n <= most {
+			return nil
+		}
+		return []string{fmt.Sprintf("%d pods have the new image, at most %d may", n, most)}
+	}}
+}
+
+// untouched: nobody changes the labels or the image of a pod of the workload.
+func untouched(app string) Rule {
+	first := map[types.UID]Pod{}
+	return Rule{"pods of " + app + " are left alone", func(m Moment) []string {
+		var broken []string
+		for _, p := range m.of(app) {
+			was, known := first[p.UID]
+			if !known {
+				first[p.UID] = p
+			} else if was.Labels != p.Labels || was.Image != p.Image {
+				broken = append(broken, fmt.Sprintf("pod %s has labels %s and image %s, and had %s and %s", p.Name, p.Labels, p.Image, was.Labels, was.Image))
+			}
+		}
+		return broken
+	}}
+}
+
 // outOfService: once an update has taken a pod of the workload out of service, the pod is not seen Ready until the update
 // is over, its image changes only out of service, and the update is not over before the new image runs.
 func outOfService(app string) Rule {

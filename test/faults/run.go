@@ -64,6 +64,9 @@ func rules(excuse Excuse) []Rule {
 		enough("surge", 3, excuse), enough("ordered", 2, excuse), enough("everywhere", Nodes-1, excuse), enough("guarded", 2, excuse),
 		atMost("inplace", 5), atMost("surge", 4), atMost("ordered", 4), atMost("everywhere", Nodes),
 		onePerNode("everywhere"), onePerNode("once"), onePerOrdinal("ordered", 4), stays("inplace"), stays("restarted"),
+		enough("parted", 3, excuse), atMost("parted", 4), newAtMost("parted", 2), stays("parted"), outOfService("parted"),
+		enough("paused", 2, excuse), atMost("paused", 2), newAtMost("paused", 0), stays("paused"),
+		stays("bystander"), untouched("bystander"),
 		outOfService("inplace"), claimsStay(), oneJobAtATime(), restartsAtMost("restarted", 1),
 	}
 }
