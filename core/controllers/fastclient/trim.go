@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/pods/inplace/running"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 )
 
@@ -285,10 +286,6 @@ func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
 	return kept
 }
 
-// outOfMemory is the kubelet's reason of a run that ended for its memory. It is kept of ready containers, too: one that is
-// killed again and again is ready between two ends.
-const outOfMemory = "OOMKilled"
-
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	trimmed := make([]corev1.ContainerStatus, len(statuses))
 	for i := range statuses {
@@ -306,7 +303,8 @@ func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		if !s.Ready {
 			trimmed[i].Started = s.Started
 		}
-		if end := s.LastTerminationState.Terminated; end != nil && (!s.Ready || end.Reason == outOfMemory) {
+		// One that is killed for its memory again and again is ready between two ends.
+		if end := s.LastTerminationState.Terminated; end != nil && (!s.Ready || end.Reason == running.OutOfMemory) {
 			trimmed[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
 				Reason:     shared(end.Reason),
 				StartedAt:  end.StartedAt,

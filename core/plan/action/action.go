@@ -266,7 +266,8 @@ func (p *Plan) Wait(reason, object, format string, args ...any) {
 	})
 }
 
-// RequeueWithin asks for another pass after d at the latest. Durations of zero or less are ignored.
+// RequeueWithin asks for another pass after d at the latest. Durations of zero or less are ignored. A question that has
+// another answer later asks for that pass; it changes nothing else.
 func (p *Plan) RequeueWithin(d time.Duration) {
 	if d > 0 && (p.RequeueAfter == 0 || d < p.RequeueAfter) {
 		p.RequeueAfter = d

@@ -32,8 +32,8 @@ func RetryFailedAt(known *failures.Memory, seen model.Snapshot[*v1beta1.CloneSet
 	return known.RetryAt(seen.Set, update, seen.Pods, func(*corev1.Pod) string { return "" }, seen.Now)[""]
 }
 
-// awaitsRetry reports whether pods that fail one after the other delay new ones, and adds that wait to the plan.
-func (p *pass) awaitsRetry() bool {
+// awaitRetry has new pods wait where pods fail one after the other, and reports whether they do.
+func (p *pass) awaitRetry() bool {
 	wait := p.RetryFailedAt.Sub(p.Now)
 	if wait <= 0 {
 		return false

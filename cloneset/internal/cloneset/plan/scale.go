@@ -57,7 +57,7 @@ func scaleOut(p *pass) {
 		p.plan.Wait(WaitScaleLimit, "", "%d more pods are created as soon as other pods are available (scaleStrategy.maxUnavailable)", b.missing-b.create)
 		p.noteScaleUpLimit(b.create)
 	}
-	if b.create > 0 && p.awaitsRetry() {
+	if b.create > 0 && p.awaitRetry() {
 		return
 	}
 	step := action.Step{Name: stepScale, SlowStart: true}

@@ -76,5 +76,5 @@ func awaitProof(s *record.State, spec *corev1.Container, status *corev1.Containe
 
 // isStarted reports whether the shown container is one that the kubelet keeps running.
 func isStarted(s *corev1.ContainerStatus) bool {
-	return s.State.Running != nil || s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
+	return s.State.Running != nil || running.BacksOff(s)
 }

@@ -54,14 +54,23 @@ func StartsUp(s *corev1.ContainerStatus) bool {
 // Crashes reports whether the kubelet waits with the next run of the container because it ends again and again.
 func Crashes(pod *corev1.Pod, container string) bool {
 	status := Status(pod, container)
-	return status != nil && status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
+	return status != nil && BacksOff(status)
 }
 
-// KilledForMemory reports whether the last run of the container ended because it, or its pod, had reached the limit of
-// memory, as the kubelet reports it.
+// BacksOff reports whether the kubelet waits with the next run of the container of the status because it ends again and
+// again.
+func BacksOff(s *corev1.ContainerStatus) bool {
+	return s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
+}
+
+// OutOfMemory is the reason of the kubelet for a run that ended because the container, or its pod, had reached the limit of
+// memory.
+const OutOfMemory = "OOMKilled"
+
+// KilledForMemory reports whether the last run of the container ended with OutOfMemory.
 func KilledForMemory(pod *corev1.Pod, container string) bool {
 	status := Status(pod, container)
-	return status != nil && status.LastTerminationState.Terminated != nil && status.LastTerminationState.Terminated.Reason == "OOMKilled"
+	return status != nil && status.LastTerminationState.Terminated != nil && status.LastTerminationState.Terminated.Reason == OutOfMemory
 }
 
 // Is reports whether the container runs, as the kubelet reports it.

@@ -187,7 +187,7 @@ func (p *pass) complete(message string) {
 
 // finish lets go of the pod, then of the request's own marks, and deletes the request in its time.
 func (p *pass) finish() {
-	if hasFinalizer(p.Request) && (p.stopping() || p.release()) {
+	if hasFinalizer(p.Request) && (p.awaitStop() || p.release()) {
 		return // the finalizer goes once the pod shows that it is free
 	}
 	completed := p.Request.Status.Phase == v1beta1.RecreateCompleted

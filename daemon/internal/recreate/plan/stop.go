@@ -16,9 +16,10 @@ const (
 	stopSlack = 10 * time.Second
 )
 
-// stopping reports whether a stop that the request has begun continues in its pod: the pod comes back into service when the
-// pod shows that it has ended, and after the grace at the latest, for an agent that is not there ends nothing.
-func (p *pass) stopping() bool {
+// awaitStop keeps the pod out of service while a stop that the request has begun continues in it, and reports whether one
+// does: until the pod shows that it has ended, and to the end of the grace at most, for an agent that is not there ends
+// nothing.
+func (p *pass) awaitStop() bool {
 	if p.pod() == nil || !slices.ContainsFunc(p.Request.Status.ContainerRecreateStates, p.stops) {
 		return false
 	}

@@ -24,7 +24,7 @@ const (
 // create makes pods for nodes that lack one, as many as may run. A pod that is about to leave has its place until it
 // has gone, and one that is being stopped until it has ended.
 func (p *pass) create() {
-	limit, ok := p.parallelism()
+	limit, ok := p.readParallelism()
 	if !ok {
 		return
 	}

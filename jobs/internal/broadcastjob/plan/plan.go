@@ -79,10 +79,10 @@ func (p *pass) run() {
 	switch {
 	case p.pauseForFailures():
 		return
-	case p.paused():
+	case p.keepPause():
 		p.stopFailed()
 		return
-	case p.failByPolicy(), p.failFast(), p.deadline():
+	case p.failByPolicy(), p.failFast(), p.failOverdue():
 		return
 	}
 	p.removeSurplus()
@@ -95,8 +95,8 @@ func (p *pass) run() {
 // never reports whether the job stays for nodes that join later.
 func (p *pass) never() bool { return p.Job.Spec.CompletionPolicy.Type == v1beta1.CompletionNever }
 
-// paused keeps the books of a pause, and reports whether the job is paused.
-func (p *pass) paused() bool {
+// keepPause keeps the books of a pause, and reports whether the job is paused.
+func (p *pass) keepPause() bool {
 	s := p.status
 	if p.Job.Spec.Paused {
 		if s.Phase != v1beta1.PhasePaused || s.PausedSince == nil {
@@ -119,8 +119,8 @@ func (p *pass) paused() bool {
 	return false
 }
 
-// deadline fails the job when its time is over, and reports whether it is.
-func (p *pass) deadline() bool {
+// failOverdue fails the job when its time is over, and reports whether it did.
+func (p *pass) failOverdue() bool {
 	limit := p.Job.Spec.CompletionPolicy.ActiveDeadlineSeconds
 	if limit == nil || p.never() {
 		return false
@@ -135,8 +135,9 @@ func (p *pass) deadline() bool {
 	return true
 }
 
-// parallelism returns how many pods may run; a percentage is one of the desired nodes, rounded up.
-func (p *pass) parallelism() (int, bool) {
+// readParallelism returns how many pods may run; a percentage is one of the desired nodes, rounded up. A value that
+// nothing can be made of ends the plan.
+func (p *pass) readParallelism() (n int, ok bool) {
 	if p.Job.Spec.Parallelism == nil {
 		return len(p.places), true
 	}

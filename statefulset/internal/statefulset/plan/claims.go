@@ -73,53 +73,54 @@ func (p *pass) mounts(name string, former []string) []newpod.Mount {
 	return mounts
 }
 
-// claimsFor are the claims that are to be created before the pod, and whether the pod may be created at
-// all: not while one of its claims is on its way out.
-func (p *pass) claimsFor(name string) (missing []action.Object, ok bool) {
+// claimsFor are the claims that are to be created before the pod, and the first one that it has to wait for; nil for none.
+func (p *pass) claimsFor(name string) (missing []action.Object, blocking *corev1.PersistentVolumeClaim) {
 	for i := range p.Set.Spec.VolumeClaimTemplates {
 		t := &p.Set.Spec.VolumeClaimTemplates[i]
-		if claim := p.Claim(claimName(t, name)); claim == nil {
+		switch claim := p.Claim(claimName(t, name)); {
+		case claim == nil:
 			missing = append(missing, p.newClaim(t, name))
-		} else if !p.awaitsPod(claim, name) {
-			return nil, false
+		case p.isBlocked(claim, name):
+			return nil, claim
 		}
 	}
-	return missing, true
+	return missing, nil
 }
 
-// awaitsPod reports whether a new pod of the name may mount the claim: not while the claim is on its way out, or goes
-// with a former pod.
-func (p *pass) awaitsPod(claim *corev1.PersistentVolumeClaim, name string) bool {
+// formerClaims finds, for a new pod of the name and volumes with a removed claim template, the first claim that it has to
+// wait for, or the first volume without a claim: former pods of its ordinal have left them, and no other claim could take
+// their place.
+func (p *pass) formerClaims(name string, volumes []string) (blocking *corev1.PersistentVolumeClaim, lost string) {
+	for _, volume := range volumes {
+		switch claim := p.Claim(volume + "-" + name); {
+		case claim == nil:
+			return nil, volume
+		case p.isBlocked(claim, name):
+			return claim, ""
+		}
+	}
+	return nil, ""
+}
+
+// isBlocked reports whether no new pod of the name may mount the claim: it is on its way out, or goes with a former pod.
+func (p *pass) isBlocked(claim *corev1.PersistentVolumeClaim, name string) bool {
+	return claim.DeletionTimestamp != nil || p.hasFormerPod(claim, name)
+}
+
+// awaitClaim holds the pod of the ordinal until it may mount the claim.
+func (p *pass) awaitClaim(s *slot, claim *corev1.PersistentVolumeClaim) {
+	s.held = true
+	name := podName(p.Set.Name, s.ordinal)
 	switch {
 	case claim.DeletionTimestamp != nil:
 		p.plan.RequeueWithin(goneCheck)
 		p.plan.Wait(WaitClaimGoing, claim.Name, "pvc %s is to be deleted; pod %s is created once it is gone", claim.Name, name)
-	case p.hasFormerPod(claim, name) && !p.deletesWithScale():
+	case !p.deletesWithScale():
 		p.retainClaim(claim, name)
-	case p.hasFormerPod(claim, name):
+	default:
 		p.plan.RequeueWithin(goneCheck)
 		p.plan.Wait(WaitStaleClaim, claim.Name, "PVC %s is deleted together with the previous pod %s; the new pod is created after that", claim.Name, name)
-	default:
-		p.noteConflict(claim)
-		return true
 	}
-	return false
-}
-
-// hasFormerClaims reports whether a new pod of the name may mount the claims of volumes with a removed claim
-// template. Former pods of its ordinal have left them; no other claim could take their place.
-func (p *pass) hasFormerClaims(name string, volumes []string) bool {
-	for _, volume := range volumes {
-		claim := p.Claim(volume + "-" + name)
-		if claim == nil {
-			p.claimless = append(p.claimless, claimless{name, volume})
-			return false
-		}
-		if !p.awaitsPod(claim, name) {
-			return false
-		}
-	}
-	return true
 }
 
 // claimless is a pod that cannot be created: it lacks a claim, and the claim template was removed.

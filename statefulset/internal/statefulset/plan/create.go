@@ -17,14 +17,17 @@ import (
 // about to go is awaited.
 func (p *pass) createPod(step *action.Step, s *slot) bool {
 	name := podName(p.Set.Name, s.ordinal)
-	claims, ok := p.claimsFor(name)
-	if !ok {
-		s.held = true
+	missing, blocking := p.claimsFor(name)
+	if blocking != nil {
+		p.awaitClaim(s, blocking)
 		return false
 	}
 	from := p.revisionFor(s)
 	if from == nil {
 		return false
+	}
+	if from == p.Chosen.Current {
+		p.oldPods++
 	}
 	template, err := p.workload.Revisions.Template(from)
 	if err != nil {
@@ -32,10 +35,35 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		return false
 	}
 	former := newpod.FormerVolumes(&template.Spec, &p.Set.Spec.Template.Spec, p.Set.Spec.VolumeClaimTemplates)
-	if !p.hasFormerClaims(name, former) {
+	switch blocking, lost := p.formerClaims(name, former); {
+	case lost != "":
 		s.held = true
+		p.claimless = append(p.claimless, claimless{name, lost})
+		return false
+	case blocking != nil:
+		p.awaitClaim(s, blocking)
 		return false
 	}
+	mounts := p.mounts(name, former)
+	p.noteConflicts(mounts)
+	step.Actions = append(step.Actions, action.Action{
+		Verb:          action.Create,
+		Object:        p.newPod(name, from, template, mounts),
+		Independent:   true,
+		Prerequisites: missing,
+		Reason:        "ScaleOut",
+		Message:       "revision " + podstate.ShortHash(from.Name),
+		Event: &action.Event{
+			Succeeded: EventCreated,
+			Failed:    EventCreateFailed,
+			Note:      "Created pod " + name + " in StatefulSet " + p.Set.Name,
+		},
+	})
+	return true
+}
+
+// newPod is the pod of the name from the template of a revision.
+func (p *pass) newPod(name string, from *appsv1.ControllerRevision, template *corev1.PodTemplateSpec, mounts []newpod.Mount) *corev1.Pod {
 	labels := p.identityLabels(name)
 	maps.Copy(labels, revision.Labels(from.Name))
 	o := newpod.FromTemplate(template, newpod.Options{
@@ -50,21 +78,8 @@ func (p *pass) createPod(step *action.Step, s *slot) bool {
 		Now:               p.Now,
 	})
 	o.Spec.Hostname, o.Spec.Subdomain = name, p.Set.Spec.ServiceName
-	newpod.MountClaims(o, p.mounts(name, former)...)
-	step.Actions = append(step.Actions, action.Action{
-		Verb:          action.Create,
-		Object:        o,
-		Independent:   true,
-		Prerequisites: claims,
-		Reason:        "ScaleOut",
-		Message:       "revision " + podstate.ShortHash(from.Name),
-		Event: &action.Event{
-			Succeeded: EventCreated,
-			Failed:    EventCreateFailed,
-			Note:      "Created pod " + name + " in StatefulSet " + p.Set.Name,
-		},
-	})
-	return true
+	newpod.MountClaims(o, mounts...)
+	return o
 }
 
 func readinessGates() []corev1.PodConditionType {
@@ -88,9 +103,7 @@ func (p *pass) revisionFor(s *slot) *appsv1.ControllerRevision {
 	case r.UnorderedUpdate == nil:
 		old = s.rank < int(p.numbers.partition)
 	default:
-		if old = p.oldPods() < int(p.numbers.partition); old {
-			p.notUpdated++
-		}
+		old = p.oldPods < int(p.numbers.partition)
 	}
 	if old && current != nil {
 		return current
@@ -98,15 +111,13 @@ func (p *pass) revisionFor(s *slot) *appsv1.ControllerRevision {
 	return update
 }
 
-// oldPods counts the live pods that are not at the update revision, planned ones included.
-func (p *pass) oldPods() int {
-	if p.notUpdated < 0 {
-		p.notUpdated = 0
-		for i := range p.slots {
-			if o := p.slots[i].pod; o != nil && !p.countsAsUpdated(o) {
-				p.notUpdated++
-			}
+// countOldPods counts the live pods that are not at the update revision.
+func (p *pass) countOldPods() int {
+	n := 0
+	for i := range p.slots {
+		if o := p.slots[i].pod; o != nil && !p.countsAsUpdated(o) {
+			n++
 		}
 	}
-	return p.notUpdated
+	return n
 }

@@ -106,9 +106,12 @@ func (o *pod) countsAsUnavailable() bool {
 	return o.outOfService() || o.updating || o.claims.growing != ""
 }
 
-// upToDate reports whether an update has nothing left to do with the pod.
-func (o *pod) upToDate() bool {
-	return o.updated && !o.overdue && o.hasVolumes && len(o.claims.toGrow) == 0 && !o.claims.needsRemount
+// upToDate reports whether an update has nothing left to do with the pod and its claims.
+func (o *pod) upToDate() bool { return !o.needsUpdate() && len(o.claims.toGrow) == 0 }
+
+// needsUpdate reports whether an update has to change or replace the pod itself.
+func (o *pod) needsUpdate() bool {
+	return !o.updated || o.overdue || !o.hasVolumes || o.claims.needsRemount
 }
 
 // slot is an ordinal that runs, with its pod, if there is one.
@@ -133,18 +136,14 @@ type pass struct {
 	condemned   []*pod          // descending
 	targets     []*pod          // the range of the update, in its order
 	claimless   []claimless     // missing pods for which a claim is missing that nothing makes
-	notUpdated  int             // live pods not at the update revision, planned ones included; -1 before it is asked for
+	oldPods     int             // live pods not at the update revision, planned ones included
 	resizes     action.Step     // claims to grow
 	retentions  []action.Action // claims to take from former pods
 	claimsFirst bool            // pods wait until their claims are written
 }
 
 func newPass(s Snapshot) *pass {
-	p := &pass{
-		Snapshot:   s,
-		notUpdated: -1,
-		resizes:    action.Step{Name: stepClaims},
-	}
+	p := &pass{Snapshot: s, resizes: action.Step{Name: stepClaims}}
 	var reserved ordinals.Reserved
 	p.plan.Plan = action.Plan{
 		Refusals:     s.Refusals,
@@ -180,6 +179,7 @@ func newPass(s Snapshot) *pass {
 	p.nonMembers = p.observed.nonMembers
 	p.plan.RequeueWithin(p.observed.requeueAfter)
 	p.assignOrdinals(reserved)
+	p.oldPods = p.countOldPods()
 	p.selectTargets()
 	return p
 }

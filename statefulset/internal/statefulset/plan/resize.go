@@ -217,10 +217,10 @@ func (p *pass) cannotGrow(claim, t *corev1.PersistentVolumeClaim) *claimProblem 
 	return &claimProblem{claim.Name, WaitResizeFailed, EventResizeFailed, fmt.Sprintf("PVC %s cannot be expanded: StorageClass %s %s", claim.Name, class, why)}
 }
 
-// growClaimsOf begins to grow the claims of the pod. Until they are done the pod counts against maxUnavailable,
+// growClaimsOf begins to grow claims of the pod. Until they are done the pod counts against maxUnavailable,
 // and as long as it serves it is left alone.
-func (p *pass) growClaimsOf(o *pod) {
-	for _, g := range o.claims.toGrow {
+func (p *pass) growClaimsOf(o *pod, claims []growth) {
+	for _, g := range claims {
 		p.plan.Put(&p.resizes, p.resize(o, g))
 	}
 }
@@ -248,15 +248,25 @@ func (p *pass) resize(o *pod, g growth) action.Action {
 	}
 }
 
-// skipRefusedGrowth leaves out claims of the pod that the server does not let grow, until they are tried again: neither
-// the update of the pod nor others wait for them.
-func (p *pass) skipRefusedGrowth(o *pod) {
-	o.claims.toGrow = slices.DeleteFunc(slices.Clone(o.claims.toGrow), func(g growth) bool {
-		a := p.resize(o, g)
-		yields := p.plan.YieldsPlace(&a, &p.resizes)
-		p.plan.Hold(&p.resizes, a) // growClaimsOf puts it there when it is the pod's turn
-		return yields
-	})
+// growable are the claims of the pod that may grow in this pass: all but those that the server does not let grow, until
+// they are tried again. Neither the update of the pod nor others wait for those.
+func (p *pass) growable(o *pod) []growth {
+	var claims []growth
+	for _, g := range o.claims.toGrow {
+		if a := p.resize(o, g); !p.plan.YieldsPlace(&a, &p.resizes) {
+			claims = append(claims, g)
+		}
+	}
+	return claims
+}
+
+// holdGrowth has claims that the server did not let grow explained, also while it is not their turn.
+func (p *pass) holdGrowth() {
+	for _, o := range p.targets {
+		for _, g := range o.claims.toGrow {
+			p.plan.Hold(&p.resizes, p.resize(o, g))
+		}
+	}
 }
 
 // refusedGrowth is the wait of a claim that the server does not let grow, or nil.
@@ -294,7 +304,7 @@ func growClaims(p *pass) {
 				c.growing, o.Pod.Name, c.kubeletUntil.UTC().Format(time.RFC3339))
 		case c.growing != "":
 			p.plan.Wait(WaitResize, c.growing, "PVC %s is being expanded; pod %s waits for it", c.growing, o.Pod.Name)
-		case c.fileSystemPending != "" && o.upToDate():
+		case c.fileSystemPending != "" && !p.lacksAnything(o):
 			p.plan.Wait(WaitResize, c.fileSystemPending, "PVC %s: the file system is expanded when pod %s is recreated, or earlier if the driver can",
 				c.fileSystemPending, o.Pod.Name)
 		}

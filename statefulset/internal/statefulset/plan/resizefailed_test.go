@@ -178,3 +178,22 @@ func TestPodsOfClaimsThatAreNotTriedStay(t *testing.T) {
 		assert.Zero(t, todo.Count(action.Delete), "pods %s: %s", name, todo.String())
 	}
 }
+
+func TestQuestionsAboutAPodChangeNothing(t *testing.T) {
+	w := resizing(t, 3, maxUnavailable("100%")).updated(span(0, 2), unready)
+	for _, claim := range []string{"data-web-0", "data-web-1", "data-web-2"} {
+		w.claim(claim, sized("1Gi", "1Gi"))
+	}
+	s := w.snapshot()
+	first := Compute(s).Steps[0].Actions[0]
+	s.Refusals = action.Refusals{first.Purpose(): {Probing: true, Told: action.Told{Message: "no answer"}, Targets: map[string]action.Refusal{first.Target(): {}}}}
+	p := newPass(s)
+	before, held := p.plan.String(), len(p.resizes.Actions)
+	for i := range p.pods {
+		o := &p.pods[i]
+		assert.Equal(t, p.mayMove(o), p.mayMove(o))
+		assert.Len(t, o.claims.toGrow, 1)
+	}
+	assert.Equal(t, before, p.plan.String())
+	assert.Len(t, p.resizes.Actions, held)
+}

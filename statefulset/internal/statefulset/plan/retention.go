@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
+	"github.com/flotilla-project/flotilla/core/pods/newpod"
 	"github.com/flotilla-project/flotilla/core/workloads/ownership"
 
 	"github.com/flotilla-project/flotilla/statefulset/api/v1beta1"
@@ -172,19 +173,27 @@ func (p *pass) hasForeignOwner(claim *corev1.PersistentVolumeClaim, o *pod) bool
 	return false
 }
 
-// noteConflict reports that another controller owns a claim of a new pod, where the claim should go with the set or
-// with pods.
-func (p *pass) noteConflict(claim *corev1.PersistentVolumeClaim) {
-	ref := metav1.GetControllerOfNoCopy(claim)
-	if ref == nil || ref.UID == p.Set.UID || !p.FeatureGates.AutoDeletePVC || !p.deletesWithSet() && !p.deletesWithScale() {
+// noteConflicts reports that another controller owns claims of a new pod, where claims go with the set or with pods.
+func (p *pass) noteConflicts(mounts []newpod.Mount) {
+	if !p.FeatureGates.AutoDeletePVC || !p.deletesWithSet() && !p.deletesWithScale() {
 		return
 	}
-	p.plan.Notices = append(p.plan.Notices, action.Notice{
-		Type:    corev1.EventTypeWarning,
-		Reason:  EventConflict,
-		Related: claim,
-		Note:    "PVC " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + ": persistentVolumeClaimRetentionPolicy does not apply to it",
-	})
+	for _, m := range mounts {
+		claim := p.Claim(m.Claim)
+		if claim == nil {
+			continue
+		}
+		ref := metav1.GetControllerOfNoCopy(claim)
+		if ref == nil || ref.UID == p.Set.UID {
+			continue
+		}
+		p.plan.Notices = append(p.plan.Notices, action.Notice{
+			Type:    corev1.EventTypeWarning,
+			Reason:  EventConflict,
+			Related: claim,
+			Note:    "PVC " + claim.Name + " is controlled by " + ref.Kind + " " + ref.Name + ": persistentVolumeClaimRetentionPolicy does not apply to it",
+		})
+	}
 }
 
 // hasFormerPod reports whether the claim goes with a pod of the name that is gone already. The kind counts: an

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ func update(p *pass) {
 	p.cancelUpdates(&step)
 	p.pause(&step)
 	if !rollingUpdate(p.Set).Paused && !onDelete(p.Set) {
+		p.holdGrowth()
 		p.updateUnavailable(&step)
 		p.updateAvailable(&step)
 	}
@@ -81,7 +83,7 @@ func (p *pass) updateUnavailable(step *action.Step) {
 		room -= len(waits) + p.creating()
 	}
 	told := false
-	for _, o := range p.unavailableTargets() {
+	for o := range p.unavailableTargets() {
 		switch {
 		case o.updated: // it is under way and counts already
 			p.move(step, o)
@@ -124,31 +126,37 @@ func (p *pass) creating() int {
 	return p.plan.Tries(stepCreate)
 }
 
-// unavailableTargets are the pods in the range of the update that are down and have not arrived. In order only the
-// lowest one may be touched, since it is the one that the others wait for. A missing pod comes before those above it,
-// unless it has to wait for a claim.
+// unavailableTargets are the pods in the range of the update that are down and have not arrived, each as its turn comes.
+// In order only the lowest one may be touched, since it is the one that the others wait for. A missing pod comes before
+// those above it, unless it has to wait for a claim.
 //
 //	ordered, 0 available, 1 and 2 crash at a bad revision: 1. Once its successor is available: 2.
-func (p *pass) unavailableTargets() []*pod {
-	if !ordered(p.Set) {
-		var all []*pod
+func (p *pass) unavailableTargets() iter.Seq[*pod] {
+	return func(yield func(*pod) bool) {
+		if ordered(p.Set) {
+			if o := p.lowestUnavailable(); o != nil && p.mayMove(o) && !o.touched {
+				yield(o)
+			}
+			return
+		}
 		for _, o := range p.targets {
-			if o.outOfService() && p.mayMove(o) && !o.touched {
-				all = append(all, o)
+			if o.outOfService() && p.mayMove(o) && !o.touched && !yield(o) {
+				return
 			}
 		}
-		return all
 	}
+}
+
+// lowestUnavailable is the pod of the lowest ordinal in the range of the update that is out of service; nil if there is
+// none, or if a pod before it is to be created first.
+func (p *pass) lowestUnavailable() *pod {
 	for i := range p.slots {
 		switch o := p.slots[i].pod; {
 		case o == nil && p.slots[i].held:
 		case o == nil:
 			return nil
-		case !o.inRange || !o.outOfService():
-		case p.mayMove(o) && !o.touched:
-			return []*pod{o}
-		default:
-			return nil
+		case o.inRange && o.outOfService():
+			return o
 		}
 	}
 	return nil
@@ -157,10 +165,13 @@ func (p *pass) unavailableTargets() []*pod {
 // mayMove reports whether an update of the pod may begin. One that serves waits for claims that grow, and not for claims
 // that do not.
 func (p *pass) mayMove(o *pod) bool {
-	p.skipRefusedGrowth(o)
 	held := o.claims.growing != "" || o.claims.problem != nil && o.claims.problem.reason == WaitResize
-	return o.Active && !o.upToDate() && (o.outOfService() || !held)
+	return o.Active && p.lacksAnything(o) && (o.outOfService() || !held)
 }
+
+// lacksAnything reports whether an update can do anything for the pod now. Claims that the server does not let grow do not
+// count.
+func (p *pass) lacksAnything(o *pod) bool { return o.needsUpdate() || len(p.growable(o)) > 0 }
 
 // updateAvailable updates available pods. From the first on for which there is no room, only those are updated that count
 // already, whatever their turn: it may be one of them that does not get the resources of its present revision, and
@@ -171,19 +182,21 @@ func (p *pass) mayMove(o *pod) bool {
 func (p *pass) updateAvailable(step *action.Step) {
 	b, waits := p.disruptionBudget(), false
 	for _, o := range p.targets {
-		switch {
-		case o.outOfService() || !p.mayMove(o):
+		if o.outOfService() || !p.mayMove(o) {
 			continue
+		}
+		switch obstacle := p.updateObstacle(o); {
 		case o.touched: // its turn comes when its present change is seen
 			return
 		case ordered(p.Set) && len(p.condemned) > 0:
 			p.waitForDeletion(p.condemned[:1], "pod "+o.Pod.Name+" is updated after the surplus pods are deleted")
 			return
-		case p.hasNoUpdatePath(step, o):
+		case obstacle != nil: // with or without room for it
+			p.plan.Wait(podupdate.WaitReason(obstacle), o.Pod.Name, "%s", obstacle)
+			p.cancelUpdate(step, o)
 			if ordered(p.Set) {
 				return
 			}
-			continue
 		case !b.allows(o):
 			if !waits {
 				p.waitFor(b.counted, fmt.Sprintf("pod %s waits for its update (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
@@ -191,13 +204,13 @@ func (p *pass) updateAvailable(step *action.Step) {
 			if waits = true; b.full() {
 				return
 			}
-			continue // another one may count already
-		}
-		counted := o.countsAsUnavailable()
-		if p.move(step, o) {
-			b.spend(o, counted)
-		} else if ordered(p.Set) {
-			return
+		default:
+			counted := o.countsAsUnavailable()
+			if p.move(step, o) {
+				b.spend(o, counted)
+			} else if ordered(p.Set) {
+				return
+			}
 		}
 	}
 }
@@ -206,14 +219,10 @@ func (p *pass) updateAvailable(step *action.Step) {
 // its claims grow first, then it is updated in place or deleted; the missing pod is made again by the
 // next pass.
 func (p *pass) move(step *action.Step, o *pod) bool {
-	p.skipRefusedGrowth(o) // another claim may be the one that is tried
-	switch {
-	case len(o.claims.toGrow) > 0:
-		p.growClaimsOf(o)
+	if claims := p.growable(o); len(claims) > 0 {
+		p.growClaimsOf(o, claims)
 		o.touched, o.leaving = true, true
 		return true
-	case o.upToDate(): // it lacks nothing else
-		return false
 	}
 	u, err := p.updatePath(o)
 	switch p.workload.Move(step, o.State, p.Chosen.Update, u, err) {
@@ -235,19 +244,14 @@ func (p *pass) move(step *action.Step, o *pod) bool {
 	return true
 }
 
-// hasNoUpdatePath reports whether the pod cannot get to the update revision, and records that wait with or without
-// room for it: a user must act. An update that was begun is abandoned.
-func (p *pass) hasNoUpdatePath(step *action.Step, o *pod) bool {
-	if len(o.claims.toGrow) > 0 { // its claims grow before anything else
-		return false
+// updateObstacle is the reason why the pod cannot get to the update revision before a user acts; nil for none, and while
+// its claims grow, which comes first.
+func (p *pass) updateObstacle(o *pod) error {
+	if len(p.growable(o)) > 0 {
+		return nil
 	}
 	_, err := p.updatePath(o)
-	if err == nil {
-		return false
-	}
-	p.plan.Wait(podupdate.WaitReason(err), o.Pod.Name, "%s", err)
-	p.cancelUpdate(step, o)
-	return true
+	return err
 }
 
 // replace deletes a pod that a new one is to follow, once the claims record that the new one mounts them again. It
