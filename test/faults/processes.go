@@ -59,7 +59,10 @@ func All() []Fault {
 		{Name: "operators", Breaks: "`kill -9` of each manager and node agent, one after the other", Inject: killOperators},
 		{Name: "apiserver", Breaks: "`kill -9` of kube-apiserver, three times", Inject: killing("kube-apiserver", "kube-apiserver", "kube-apiserver")},
 		{Name: "etcd", Breaks: "`kill -9` of etcd, three times", Inject: killing("etcd", "etcd", "etcd")},
-		{Name: "kubelet", Breaks: "`kill -9` of the kubelet of each node, one after the other", Inject: killing("n0-kubelet", "n1-kubelet", "n2-kubelet")},
+		{ // A kubelet that starts may report a ready pod as not ready once, until its first probe.
+			Name: "kubelet", Breaks: "`kill -9` of the kubelet of each node, one after the other, and half a minute for their return",
+			Inject: killing("n0-kubelet", "n1-kubelet", "n2-kubelet"), Hold: 30 * time.Second, Nodes: []string{"n0", "n1", "n2"},
+		},
 		{Name: "containerd", Breaks: "`kill -9` of the containerd of each node, one after the other", Inject: killing("n0-containerd", "n1-containerd", "n2-containerd")},
 	}
 }

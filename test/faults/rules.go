@@ -28,10 +28,10 @@ type Violation struct {
 	Text      string    `json:"text"`
 }
 
-// Excuse is the part of the cluster that a fault breaks. A pod on one of these nodes is excused if it became unready between
-// the begin of the fault and the first time that it is seen ready after the end of the fault, while no update held it out of
-// service. It is excused until that time, also while it is updated, because an update of an unready pod costs no availability.
-// A pod that is being deleted is not excused.
+// Excuse is the part of the cluster that a fault breaks. A pod on one of these nodes is excused if it was ready and became
+// unready after the begin of the fault, while no update held it out of service. It is excused until it is ready again, also
+// while it is updated, because an update of an unready pod costs no availability. Once it is seen ready after the end of the
+// fault, it is never excused again. A pod that is being deleted is not excused.
 type Excuse struct {
 	Nodes    []string
 	From, To time.Time
@@ -83,18 +83,20 @@ func (p Pod) lives() bool { return !p.Leaving && !p.Over }
 
 // enough: at least that many pods of the workload are in service or excused.
 func enough(app string, least int, excuse Excuse) Rule {
-	felled, recovered := map[types.UID]bool{}, map[types.UID]bool{}
+	served, felled, recovered := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
 	return Rule{"availability of " + app, func(m Moment) []string {
 		n := 0
 		for _, p := range m.of(app) {
-			if p.serves() && m.At.After(excuse.To) {
-				recovered[p.UID] = true
-			}
-			broken := !m.At.Before(excuse.From) && slices.Contains(excuse.Nodes, p.Node) && !recovered[p.UID]
-			if broken && !p.Ready && p.Gate != "False" {
+			breaks := !m.At.Before(excuse.From) && slices.Contains(excuse.Nodes, p.Node) && !recovered[p.UID]
+			switch {
+			case p.serves():
+				served[p.UID] = true
+				recovered[p.UID] = recovered[p.UID] || m.At.After(excuse.To)
+				delete(felled, p.UID)
+			case breaks && served[p.UID] && !p.Ready && p.Gate != "False":
 				felled[p.UID] = true
 			}
-			if p.serves() || broken && felled[p.UID] && p.lives() {
+			if p.serves() || felled[p.UID] && p.lives() {
 				n++
 			}
 		}

@@ -58,9 +58,16 @@ func TestRulesOfPods(t *testing.T) {
 		"one on a broken node is excused": {enough("web", 2, broken), pods([]Pod{ready("a"), ready("b")}, []Pod{ready("a"), unready("b")}), nil},
 		"not before the node broke":       {enough("web", 2, broken), pods([]Pod{ready("a"), unready("b")}), []string{"1 pods are in service, at least 2 must be"}},
 		"not on another node":             {enough("web", 2, broken), pods(nil, []Pod{unready("a"), ready("b")})[1:], []string{"1 pods are in service, at least 2 must be"}},
-		"not while an update holds it":    {enough("web", 1, broken), pods(nil, []Pod{with(unready("b"), held)})[1:], []string{"0 pods are in service, at least 1 must be"}},
-		"also while it is updated then":   {enough("web", 1, broken), pods(nil, []Pod{unready("b")}, []Pod{with(unready("b"), held)})[1:], nil},
-		"not while it goes":               {enough("web", 1, broken), pods(nil, []Pod{with(unready("b"), leaving)})[1:], []string{"0 pods are in service, at least 1 must be"}},
+		"not while an update holds it":    {enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{with(unready("b"), held)}), []string{"0 pods are in service, at least 1 must be"}},
+		"also while it is updated then":   {enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{unready("b")}, []Pod{with(unready("b"), held)}), nil},
+		"not while it goes":               {enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{with(unready("b"), leaving)}), []string{"0 pods are in service, at least 1 must be"}},
+		"a new one is not excused": {
+			enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{with(unready("c"), on("n-b"))}), []string{"0 pods are in service, at least 1 must be"},
+		},
+		"nor one that an update takes out after its return": {
+			enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{unready("b")}, []Pod{ready("b")}, []Pod{with(unready("b"), held)}),
+			[]string{"0 pods are in service, at least 1 must be"},
+		},
 		"until it is ready after the fault": {
 			enough("web", 1, broken), pods(nil, []Pod{ready("b")}, []Pod{unready("b")}, []Pod{unready("b")}, []Pod{ready("b")}, []Pod{unready("b")})[1:],
 			[]string{"0 pods are in service, at least 1 must be"},
