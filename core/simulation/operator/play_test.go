@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
@@ -104,4 +106,29 @@ func TestAnOperatorWritesUnderItsName(t *testing.T) {
 	assert.Equal(t, "another", w.Events("Pod")[0].Actor)
 	assert.Zero(t, w.Writes(cluster.OperatorActor))
 	assert.Contains(t, w.Story(), "another")
+}
+
+func TestThePatchesOfAnActionBeginTogether(t *testing.T) {
+	w := nodes.New(cluster.Options{Calm: true})
+	revision, err := w.Create(cluster.UserActor, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: gen.Namespace}})
+	require.NoError(t, err)
+	var begun []time.Time
+	var o *operator.Operator
+	o = operator.New(w.Cluster(), onePod(nil), operator.Settings{Send: func(r operator.Request) (action.Object, error) {
+		begun = append(begun, r.Begun)
+		w.Advance(time.Second)
+		return o.Deliver(r)
+	}})
+	first := w.Now()
+	out, _ := o.Run([]action.Step{{Actions: []action.Action{{
+		Verb:   action.PatchMetadata,
+		Object: revision,
+		DryRun: true,
+		Patches: []action.Patch{
+			{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "1"}}}},
+			{Type: types.MergePatchType, Body: map[string]any{"metadata": map[string]any{"labels": map[string]any{"b": "2"}}}},
+		},
+	}}}}, nil)
+	require.NoError(t, out.Outcomes[0].Err)
+	assert.Equal(t, []time.Time{{}, first.Add(time.Second), first.Add(time.Second)}, begun, "a dry run, and two patches")
 }

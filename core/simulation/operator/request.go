@@ -2,6 +2,7 @@ package operator
 
 import (
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -24,6 +25,9 @@ type Request struct {
 	Subresource string
 	// DryRun says that nothing is to be stored.
 	DryRun bool
+	// Begun is when the first patch of its action was sent: an action that begins before its deadline is completed. It is
+	// zero for a request that is no patch, and for dry runs.
+	Begun time.Time
 
 	write func() (action.Object, error)
 }

@@ -69,12 +69,14 @@ func (t *attempt) patch(a *action.Action) progress.Outcome {
 			return progress.ClaimMounted(sentence(a), pod)
 		}
 	}
-	object := a.Object
+	object, begun := a.Object, t.world.Now()
 	for i, patch := range a.Patches {
 		if i > 0 {
 			t.pause()
 		}
-		n, err := t.send(t.patchOf(object, patch, false))
+		r := t.patchOf(object, patch, false)
+		r.Begun = begun
+		n, err := t.send(r)
 		if err != nil {
 			r := progress.OutcomeOf(err)
 			r.Late = i > 0

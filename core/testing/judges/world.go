@@ -32,7 +32,8 @@ func New(options cluster.Options, objects ...action.Object) *World {
 // that it lacks is seen in its present state.
 func (w *World) Sees(events map[string]int) { w.seen = events }
 
-// Sends sets the time at which the operator sent the request that is under way; the zero time if there is none.
+// Sends sets the time at which the operator sent the request that is under way, or the first one of the same action; the
+// zero time if there is none.
 func (w *World) Sends(at time.Time) { w.sent = at }
 
 // known returns what the operator can know when it sends a write: its last view and its own writes, at that moment.

@@ -96,7 +96,11 @@ func (o *Operator) Run(steps []action.Step) operator.Outcome {
 
 // send sends one write, with all that can happen to it on the way.
 func (o *Operator) send(r operator.Request) (action.Object, error) {
-	o.world.Sends(o.world.Now())
+	at := r.Begun
+	if at.IsZero() {
+		at = o.world.Now()
+	}
+	o.world.Sends(at)
 	defer o.world.Sends(time.Time{})
 	if o.roll(o.faults.Interleave) {
 		o.world.StepWithin(slowest)
