@@ -49,7 +49,7 @@ func (w *Workload) Refresh(o podstate.State, wanted bool) Refreshed {
 	}
 	a := w.refreshing(o, c, progress)
 	if a.Verb == action.UpdateInPlace || staysOut(c) {
-		if back, waits := w.awaits(o, &a); waits {
+		if back, waits := w.awaits(o, &a); waits || w.comesBack(o) {
 			if found.Action = back; back == nil {
 				found.Held = &a
 			}
@@ -109,6 +109,14 @@ func (w *Workload) awaits(o podstate.State, next *action.Action) (back *action.A
 		back = w.returnToService(o)
 	}
 	return back, back != nil || w.Plan.WasRefused(next) && !w.Plan.MayTry(next, nil)
+}
+
+// comesBack reports whether the pod was taken back into service a moment ago, and its kubelet is about to report it ready:
+// containers that were changed now would be reported ready while they stop.
+func (w *Workload) comesBack(o podstate.State) bool {
+	left := podstate.ReadyIn(o.Pod, w.Now)
+	w.Plan.RequeueWithin(left)
+	return left > 0
 }
 
 // maxWaitOutOfService is how long a pod waits out of service for its next containers because the server refuses that to

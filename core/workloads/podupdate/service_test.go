@@ -134,6 +134,17 @@ func TestPodsServeBeforeTheNextTry(t *testing.T) {
 			require.NotNil(t, back)
 			assert.Equal(t, "Serve", back.Reason)
 
+			served := out.Pod.DeepCopy()
+			*podstate.Condition(served, contract.InPlaceUpdateReady) = corev1.PodCondition{
+				Type: contract.InPlaceUpdateReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(g.Now),
+			}
+			gen.Condition(corev1.ContainersReady, corev1.ConditionTrue, now)(served)
+			refuse(next.Revision)
+			waits := g.Refresh(podstate.Of(served, g.Now, 0), true)
+			assert.Nil(t, waits.Action, "the kubelet is about to report it ready")
+			assert.NotNil(t, waits.Held)
+			assert.InDelta(t, 10*time.Second, g.plan.RequeueAfter, float64(time.Second))
+
 			serving := out.Pod.DeepCopy()
 			for _, condition := range []corev1.PodConditionType{contract.InPlaceUpdateReady, corev1.PodReady} {
 				podstate.Condition(serving, condition).Status, podstate.Condition(serving, condition).Reason = corev1.ConditionTrue, ""
