@@ -29,9 +29,9 @@ type Violation struct {
 }
 
 // Excuse is the part of the cluster that a fault breaks. A pod on one of these nodes is excused if it was ready and became
-// unready after the begin of the fault, while no update held it out of service. It is excused until it is ready again, also
-// while it is updated, because an update of an unready pod costs no availability. Once it is seen ready after the end of the
-// fault, it is never excused again. A pod that is being deleted is not excused.
+// unready after the begin of the fault, while no update held it out of service and nobody deleted it. It is excused until it is
+// ready again, also while it is updated, because an update of an unready pod costs no availability. Once it is seen ready
+// after the end of the fault, it is never excused again. If it is deleted, it is excused until enough pods are in service.
 type Excuse struct {
 	Nodes    []string
 	From, To time.Time
@@ -93,14 +93,20 @@ func enough(app string, least int, excuse Excuse) Rule {
 				served[p.UID] = true
 				recovered[p.UID] = recovered[p.UID] || m.At.After(excuse.To)
 				delete(felled, p.UID)
-			case breaks && served[p.UID] && !p.Ready && p.Gate != "False":
+			case breaks && served[p.UID] && !p.Ready && p.Gate != "False" && p.lives():
 				felled[p.UID] = true
 			}
-			if p.serves() || felled[p.UID] && p.lives() {
+			if p.serves() {
 				n++
 			}
 		}
 		if n >= least {
+			maps.DeleteFunc(felled, func(uid types.UID, _ bool) bool {
+				p, there := m.Pods[uid]
+				return !there || !p.lives()
+			})
+		}
+		if n += len(felled); n >= least {
 			return nil
 		}
 		return []string{fmt.Sprintf("%d pods are in service, at least %d must be", n, least)}

@@ -61,6 +61,17 @@ func TestRulesOfPods(t *testing.T) {
 		"not while an update holds it":    {enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{with(unready("b"), held)}), []string{"0 pods are in service, at least 1 must be"}},
 		"also while it is updated then":   {enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{unready("b")}, []Pod{with(unready("b"), held)}), nil},
 		"not while it goes":               {enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{with(unready("b"), leaving)}), []string{"0 pods are in service, at least 1 must be"}},
+		"one that is deleted then, until there are enough": {
+			enough("web", 2, broken),
+			pods([]Pod{ready("a"), ready("b")}, []Pod{ready("a"), unready("b")}, []Pod{ready("a"), with(unready("b"), leaving)}, []Pod{ready("a")},
+				[]Pod{ready("a"), ready("c")}, []Pod{ready("a"), unready("c")}),
+			[]string{"1 pods are in service, at least 2 must be"},
+		},
+		"and nobody takes out another one for it": {
+			enough("web", 2, broken),
+			pods([]Pod{ready("a"), ready("b")}, []Pod{ready("a"), with(unready("b"), leaving)}, []Pod{with(ready("a"), leaving)}),
+			[]string{"1 pods are in service, at least 2 must be", "0 pods are in service, at least 2 must be"},
+		},
 		"a new one is not excused": {
 			enough("web", 1, broken), pods([]Pod{ready("b")}, []Pod{with(unready("c"), on("n-b"))}), []string{"0 pods are in service, at least 1 must be"},
 		},
@@ -96,7 +107,12 @@ func TestRulesOfPods(t *testing.T) {
 			untouched("web"), pods([]Pod{{Name: "a", Image: "v1", Labels: "x=1"}}, []Pod{{Name: "a", Image: "v1", Labels: "x=2"}}),
 			[]string{"pod a has labels x=2 and image v1, and had x=1 and v1"},
 		},
-		"an update in place":      {outOfService("web"), pods([]Pod{v1}, []Pod{with(v1, held)}, []Pod{with(v2, func(p *Pod) { p.Image, p.Runs = "v1", "v1" })}, []Pod{v2}, []Pod{with(v2, func(p *Pod) { p.Gate, p.Ready = "True", true })}), nil},
+		"an update in place": {outOfService("web"), pods([]Pod{v1}, []Pod{with(v1, held)}, []Pod{with(v2, func(p *Pod) { p.Image, p.Runs = "v1", "v1" })}, []Pod{v2}, []Pod{with(v2, func(p *Pod) { p.Gate, p.Ready = "True", true })}), nil},
+		"Ready once its image has changed": {
+			outOfService("web"),
+			pods([]Pod{with(v1, func(p *Pod) { p.Ready = false })}, []Pod{v2}, []Pod{with(v2, func(p *Pod) { p.Ready = true })}),
+			[]string{"pod a is Ready before its update is over"},
+		},
 		"Ready before its end":    {outOfService("web"), pods([]Pod{v2}, []Pod{with(v2, func(p *Pod) { p.Ready = true })}), []string{"pod a is Ready before its update is over"}},
 		"a change in service":     {outOfService("web"), pods([]Pod{v1}, []Pod{with(v1, func(p *Pod) { p.Image, p.Gate = "v2", "False" })}), []string{"pod a changes its image while it is in service"}},
 		"over with the old image": {outOfService("web"), pods([]Pod{with(v2, func(p *Pod) { p.Gate, p.Runs = "True", "v1" })}), []string{"the update of pod a is over while it runs v1"}},
