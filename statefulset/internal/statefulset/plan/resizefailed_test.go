@@ -191,7 +191,8 @@ func TestQuestionsAboutAPodChangeNothing(t *testing.T) {
 	before, held := p.plan.String(), len(p.resizes.Actions)
 	for i := range p.pods {
 		o := &p.pods[i]
-		assert.Equal(t, p.mayMove(o), p.mayMove(o))
+		may := p.mayMove(o)
+		assert.Equal(t, may, p.mayMove(o), "asked again")
 		assert.Len(t, o.claims.toGrow, 1)
 	}
 	assert.Equal(t, before, p.plan.String())
