@@ -215,6 +215,15 @@ func TestARetainedClaimIsTakenFromAFormerPod(t *testing.T) {
 	assert.Equal(t, []string{"create 0"}, w.did())
 }
 
+// A second write in the pass would meet the version of the first one, and conflict.
+func TestARetainedClaimIsWrittenOnceInAPass(t *testing.T) {
+	former := plainRef("v1", "Pod", "web-0", "former")
+	w := given(t, 1, claimed("data"), retention("Retain", "Retain")).claim("data-web-0", ownedBy(former, setRef()))
+	assert.Equal(t, []string{`PatchMetadata data-web-0 {"metadata":{"ownerReferences":[{"$patch":"delete","uid":"` + string(former.UID) + `"}]}}`}, w.claimActions())
+	w.claims["data-web-0"].OwnerReferences = []metav1.OwnerReference{setRef()}
+	assert.Equal(t, []string{`PatchMetadata data-web-0 {"metadata":{"ownerReferences":[{"$patch":"delete","uid":"set-uid"}]}}`}, w.claimActions(), "the rest follows")
+}
+
 // 313: a claim on its way out holds up its own pod only.
 func TestATerminatingClaimHoldsUpNoOtherPod(t *testing.T) {
 	w := given(t, 3, claimed("data")).claim("data-web-0", going)

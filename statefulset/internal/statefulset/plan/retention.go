@@ -118,7 +118,8 @@ func writeOwners(claim *corev1.PersistentVolumeClaim, patch action.Patch, why st
 
 // isWritten reports whether the claim is written in this pass already.
 func (p *pass) isWritten(claim *corev1.PersistentVolumeClaim) bool {
-	return slices.ContainsFunc(p.resizes.Actions, func(a action.Action) bool { return !a.Held && a.Object.GetName() == claim.Name })
+	writes := func(a action.Action) bool { return !a.Held && a.Object.GetName() == claim.Name }
+	return slices.ContainsFunc(p.resizes.Actions, writes) || slices.ContainsFunc(p.retentions, writes)
 }
 
 // owners is the patch that makes the set and the pod owners of the claim, or not. A reference that is
