@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -129,7 +130,7 @@ func TestAnObjectEnds(t *testing.T) {
 		"a set of the past":            {object("DaemonSet", map[string]any{"observedGeneration": int64(1), "conditions": conditions("True")}), false},
 		"a budget":                     {object("PodUnavailableBudget", map[string]any{"observedGeneration": int64(2)}), true},
 		"a job that ended":             {object("ImagePullJob", map[string]any{"succeeded": int64(3), "completionTime": "x"}), true},
-		"a job that missed a node":     {object("BroadcastJob", map[string]any{"succeeded": int64(2), "completionTime": "x"}), false},
+		"a job that missed a node":     {object("BroadcastJob", map[string]any{"desired": int64(2), "succeeded": int64(2), "completionTime": "x"}), false},
 		"a request":                    {object("ContainerRecreateRequest", map[string]any{"phase": "Completed"}), true},
 		"a schedule that went on":      {object("AdvancedCronJob", map[string]any{"lastScheduleTime": "2026-01-02T03:04:06Z"}), true},
 		"a schedule that has stopped":  {object("AdvancedCronJob", map[string]any{"lastScheduleTime": "2026-01-02T03:04:05Z"}), false},
@@ -138,8 +139,41 @@ func TestAnObjectEnds(t *testing.T) {
 		"a request that is under way":  {object("ContainerRecreateRequest", map[string]any{"phase": "Recreating"}), false},
 		"a spread that is not counted": {object("WorkloadSpread", map[string]any{}), false},
 	} {
-		assert.Equal(t, c.done, ends(c.o, ended) == nil, name)
+		assert.Equal(t, c.done, ends(c.o, ending{after: ended}) == nil, name)
 	}
+	lost := ending{closed: map[string]bool{"n1": true}}
+	job := func(desired, succeeded int64) *unstructured.Unstructured {
+		return object("BroadcastJob", map[string]any{"desired": desired, "succeeded": succeeded, "completionTime": "x"})
+	}
+	require.NoError(t, ends(job(2, 2), lost), "a node was lost when the job began")
+	require.NoError(t, ends(job(3, 3), lost))
+	require.Error(t, ends(job(3, 2), lost))
+	require.Error(t, ends(job(1, 1), lost))
+}
+
+func TestANodeIsClosedWhileItIsNotReady(t *testing.T) {
+	node := func(key string, effect corev1.TaintEffect) *corev1.Node {
+		return &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "other", Effect: corev1.TaintEffectNoSchedule}, {Key: key, Effect: effect}}}}
+	}
+	assert.True(t, isClosed(node(corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule)))
+	assert.True(t, isClosed(node(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule)))
+	assert.False(t, isClosed(node(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)), "pods of DaemonSets tolerate it")
+	assert.False(t, isClosed(node(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule)), "likewise")
+}
+
+func TestALimitOfPatienceNamesTheCause(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*pause)
+	defer cancel()
+	tries := 0
+	err := until(ctx, func(ctx context.Context) error {
+		if tries++; tries == 1 {
+			return errors.New("pod a is not ready")
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	require.ErrorContains(t, err, "pod a is not ready")
+	assert.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestTheTableHasTheVerdicts(t *testing.T) {

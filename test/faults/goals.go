@@ -96,8 +96,15 @@ func (s *Stage) reached(ctx context.Context, namespace string, goals []goal) err
 	return errors.Join(reach(pods, goals), overfilled(pods))
 }
 
+// ending is what the end of a run depends on.
+type ending struct {
+	after     time.Time       // the end of the fault
+	recreated map[string]bool // the kinds with objects that the fault creates again
+	closed    map[string]bool // the nodes that were closed at some moment
+}
+
 // complete returns an error while a rollout is not complete, an object is lost, or an operator does not answer.
-func (s *Stage) complete(ctx context.Context, namespace string, objects []*unstructured.Unstructured, ended time.Time, recreated map[string]bool) error {
+func (s *Stage) complete(ctx context.Context, namespace string, objects []*unstructured.Unstructured, e ending) error {
 	missed := []error{s.reached(ctx, namespace, after())}
 	for _, o := range objects {
 		now := o.DeepCopy()
@@ -105,10 +112,10 @@ func (s *Stage) complete(ctx context.Context, namespace string, objects []*unstr
 			missed = append(missed, fmt.Errorf("read %s %s: %w", o.GetKind(), o.GetName(), err))
 			continue
 		}
-		if now.GetUID() != o.GetUID() && !recreated[o.GetKind()] {
+		if now.GetUID() != o.GetUID() && !e.recreated[o.GetKind()] {
 			missed = append(missed, fmt.Errorf("%s %s is another one", o.GetKind(), o.GetName()))
 		}
-		missed = append(missed, ends(now, ended), s.answers(ctx, now))
+		missed = append(missed, ends(now, e), s.answers(ctx, now))
 	}
 	return errors.Join(missed...)
 }
@@ -122,8 +129,9 @@ func (s *Stage) answers(ctx context.Context, o *unstructured.Unstructured) error
 	return nil
 }
 
-// ends returns an error while the status of the object shows that it has work to do. ended is the end of the fault.
-func ends(o *unstructured.Unstructured, ended time.Time) error {
+// ends returns an error while the status of the object shows that it has work to do. A BroadcastJob that begins while a node
+// is closed wants no pod there.
+func ends(o *unstructured.Unstructured, e ending) error {
 	field := func(path ...string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(o.Object, append([]string{"status"}, path...)...)
 		return value
@@ -134,14 +142,17 @@ func ends(o *unstructured.Unstructured, ended time.Time) error {
 		done = field("observedGeneration") == o.GetGeneration() && condition(o, "Ready") == "True"
 	case "WorkloadSpread", "PodUnavailableBudget":
 		done = field("observedGeneration") == o.GetGeneration()
-	case "BroadcastJob", "ImagePullJob":
+	case "BroadcastJob":
+		desired, _ := field("desired").(int64)
+		done = field("succeeded") == desired && desired >= int64(Nodes-len(e.closed)) && field("completionTime") != nil
+	case "ImagePullJob":
 		done = field("succeeded") == int64(Nodes) && field("completionTime") != nil
 	case "ContainerRecreateRequest":
 		done = field("phase") == "Completed"
 	case "AdvancedCronJob":
 		last, _ := field("lastScheduleTime").(string)
 		at, err := time.Parse(time.RFC3339, last)
-		done = err == nil && at.After(ended)
+		done = err == nil && at.After(e.after)
 	}
 	if done {
 		return nil

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,13 +42,15 @@ type Job struct {
 	Active bool
 }
 
-// Moment is the state of a namespace after one event of a watch.
+// Moment is the state of a namespace, and of the nodes, after one event of a watch.
 type Moment struct {
 	At   time.Time
 	Pods map[types.UID]Pod
 	Jobs map[types.UID]Job
 	// Claims are the UIDs of PersistentVolumeClaims by name; a claim with a deletion timestamp is left out.
 	Claims map[string]types.UID
+	// Closed are nodes that get no new pods because they are not ready or unreachable.
+	Closed map[string]bool
 }
 
 // History is a list of moments, the oldest first.
@@ -60,6 +63,7 @@ func (m Moment) next(at time.Time) Moment {
 		Pods:   maps.Clone(m.Pods),
 		Jobs:   maps.Clone(m.Jobs),
 		Claims: maps.Clone(m.Claims),
+		Closed: maps.Clone(m.Closed),
 	}
 }
 
@@ -68,7 +72,16 @@ func emptyMoment() Moment {
 		Pods:   map[types.UID]Pod{},
 		Jobs:   map[types.UID]Job{},
 		Claims: map[string]types.UID{},
+		Closed: map[string]bool{},
 	}
+}
+
+// isClosed reports whether the node has a taint that a node controller sets on nodes that are not ready, and with which no
+// new pods come. Pods of DaemonSets tolerate only the taints that would evict them.
+func isClosed(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule && (t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable)
+	})
 }
 
 func podOf(o *corev1.Pod) Pod {

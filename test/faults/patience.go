@@ -18,11 +18,12 @@ const (
 	pause = 250 * time.Millisecond
 )
 
-// until tries again until the check returns nil, and returns its last error when patience is over. An object that is invalid
-// stays so: that error is returned at once.
+// until tries again until the check returns nil, and returns its last error when patience is over, without the error of a try
+// that the end of patience cut off. An object that is invalid stays so: that error is returned at once.
 func until(ctx context.Context, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var last error
 	for {
 		try, stop := context.WithTimeout(ctx, oneTry)
 		err := check(try)
@@ -30,9 +31,12 @@ func until(ctx context.Context, check func(context.Context) error) error {
 		if err == nil || apierrors.IsInvalid(err) {
 			return err
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		linger(ctx, pause)
 		if ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("after %s", patience), err)
+			return errors.Join(fmt.Errorf("after %s", patience), last)
 		}
 	}
 }

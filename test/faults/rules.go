@@ -83,21 +83,53 @@ func (p Pod) lives() bool { return !p.Leaving && !p.Over }
 
 // enough: at least that many pods of the workload are in service or excused.
 func enough(app string, least int, excuse Excuse) Rule {
-	served, felled, recovered := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
+	count := inService(app, excuse)
+	return Rule{"availability of " + app, func(m Moment) []string { return short(count(m, least), least) }}
+}
+
+// enoughNodes is enough for a DaemonSet. A closed node without a pod gets none, and is not one of its nodes until the least
+// number is in service again.
+func enoughNodes(app string, least int, excuse Excuse) Rule {
+	count, without := inService(app, excuse), map[string]bool{}
 	return Rule{"availability of " + app, func(m Moment) []string {
+		pods := m.of(app)
+		maps.Copy(without, m.Closed)
+		maps.DeleteFunc(without, func(node string, _ bool) bool {
+			has := slices.ContainsFunc(pods, func(p Pod) bool { return p.Node == node })
+			return m.Closed[node] && has
+		})
+		needed := least - len(without)
+		n := count(m, needed)
+		if n >= least {
+			clear(without)
+		}
+		return short(n, needed)
+	}}
+}
+
+func short(n, least int) []string {
+	if n >= least {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d pods are in service, at least %d must be", n, least)}
+}
+
+// inService counts the pods of the workload that are in service or excused. It remembers moments, and excuses a deleted pod
+// until the least number is in service.
+func inService(app string, excuse Excuse) func(m Moment, least int) int {
+	served, felled, recovered := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
+	return func(m Moment, least int) int {
 		n := 0
 		for _, p := range m.of(app) {
 			breaks := !m.At.Before(excuse.From) && slices.Contains(excuse.Nodes, p.Node) && !recovered[p.UID]
 			switch {
 			case p.serves():
+				n++
 				served[p.UID] = true
 				recovered[p.UID] = recovered[p.UID] || m.At.After(excuse.To)
 				delete(felled, p.UID)
 			case breaks && served[p.UID] && !p.Ready && p.Gate != "False" && p.lives():
 				felled[p.UID] = true
-			}
-			if p.serves() {
-				n++
 			}
 		}
 		if n >= least {
@@ -106,11 +138,8 @@ func enough(app string, least int, excuse Excuse) Rule {
 				return !there || !p.lives()
 			})
 		}
-		if n += len(felled); n >= least {
-			return nil
-		}
-		return []string{fmt.Sprintf("%d pods are in service, at least %d must be", n, least)}
-	}}
+		return n + len(felled)
+	}
 }
 
 // atMost: no more pods of the workload live than replicas and surge allow.
@@ -232,6 +261,24 @@ func outOfService(app string) Rule {
 				broken = append(broken, fmt.Sprintf("the update of pod %s is over while it runs %s", p.Name, p.Runs))
 			}
 			before[p.UID] = p
+		}
+		return broken
+	}}
+}
+
+// leavesAtMost: updates take each pod of the workload out of service at most that often.
+func leavesAtMost(app string, most int) Rule {
+	held, left := map[types.UID]bool{}, map[types.UID]int{}
+	return Rule{"pods of " + app + " leave service", func(m Moment) []string {
+		var broken []string
+		for _, p := range m.of(app) {
+			if p.Gate == "False" && held[p.UID] {
+				left[p.UID]++
+			}
+			held[p.UID] = p.Gate == "True"
+			if left[p.UID] > most {
+				broken = append(broken, fmt.Sprintf("updates take pod %s out of service %d times, at most %d are allowed", p.Name, left[p.UID], most))
+			}
 		}
 		return broken
 	}}

@@ -113,6 +113,13 @@ func TestRulesOfPods(t *testing.T) {
 			pods([]Pod{with(v1, func(p *Pod) { p.Ready = false })}, []Pod{v2}, []Pod{with(v2, func(p *Pod) { p.Ready = true })}),
 			[]string{"pod a is Ready before its update is over"},
 		},
+		"out of service twice": {
+			leavesAtMost("web", 2), pods([]Pod{with(v1, held)}, []Pod{v1}, []Pod{with(v1, held)}, []Pod{with(v1, held)}, []Pod{v1}, []Pod{with(v1, held)}), nil,
+		},
+		"out of service again": {
+			leavesAtMost("web", 1), pods([]Pod{v1}, []Pod{with(v1, held)}, []Pod{v1}, []Pod{with(v1, held)}),
+			[]string{"updates take pod a out of service 2 times, at most 1 are allowed"},
+		},
 		"Ready before its end":    {outOfService("web"), pods([]Pod{v2}, []Pod{with(v2, func(p *Pod) { p.Ready = true })}), []string{"pod a is Ready before its update is over"}},
 		"a change in service":     {outOfService("web"), pods([]Pod{v1}, []Pod{with(v1, func(p *Pod) { p.Image, p.Gate = "v2", "False" })}), []string{"pod a changes its image while it is in service"}},
 		"over with the old image": {outOfService("web"), pods([]Pod{with(v2, func(p *Pod) { p.Gate, p.Runs = "True", "v1" })}), []string{"the update of pod a is over while it runs v1"}},
@@ -120,6 +127,36 @@ func TestRulesOfPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var texts []string
 			for _, v := range Judge(c.h, []Rule{c.rule}) {
+				texts = append(texts, v.Text)
+			}
+			assert.Equal(t, c.want, texts)
+		})
+	}
+}
+
+// A DaemonSet wants no pod on a closed node that has none: see section 7 of its specification.
+func TestClosedNodesOfADaemonSet(t *testing.T) {
+	three := []Pod{ready("a"), ready("b"), ready("c")}
+	gone := []Pod{ready("a"), ready("c")}
+	for name, c := range map[string]struct {
+		h    History
+		want []string
+	}{
+		"another one is updated": {pods(three, gone, []Pod{ready("c")}, []Pod{ready("c"), unready("b")}), nil},
+		"not two":                {pods(three, gone, []Pod{unready("c")}), []string{"0 pods are in service, at least 1 must be"}},
+		"not while a pod ends there": {
+			pods(three, []Pod{ready("a"), ready("c"), with(ready("b"), leaving)}, []Pod{ready("c"), with(ready("b"), leaving)}), []string{"1 pods are in service, at least 2 must be"},
+		},
+		"not once enough are in service": {pods(three, gone, []Pod{ready("c")}, three, []Pod{ready("c"), unready("b")}), []string{"1 pods are in service, at least 2 must be"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range c.h {
+				if i == 1 || i == 2 {
+					c.h[i].Closed["n-b"] = true
+				}
+			}
+			var texts []string
+			for _, v := range Judge(c.h, []Rule{enoughNodes("web", 2, Excuse{})}) {
 				texts = append(texts, v.Text)
 			}
 			assert.Equal(t, c.want, texts)

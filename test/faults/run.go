@@ -61,12 +61,13 @@ func (v Verdict) Resilient() bool { return len(v.Violations) == 0 && v.Lost == "
 func rules(excuse Excuse) []Rule {
 	return []Rule{
 		enough("inplace", 3, excuse), // the budget allows one, the CloneSet two
-		enough("surge", 3, excuse), enough("ordered", 2, excuse), enough("everywhere", Nodes-1, excuse), enough("guarded", 2, excuse),
+		enough("surge", 3, excuse), enough("ordered", 2, excuse), enoughNodes("everywhere", Nodes-1, excuse), enough("guarded", 2, excuse),
 		atMost("inplace", 5), atMost("surge", 4), atMost("ordered", 4), atMost("everywhere", Nodes),
 		onePerNode("everywhere"), onePerNode("once"), onePerOrdinal("ordered", 4), stays("inplace"), stays("restarted"),
 		enough("parted", 3, excuse), atMost("parted", 4), newAtMost("parted", 2), stays("parted"), outOfService("parted"),
 		enough("paused", 2, excuse), atMost("paused", 2), newAtMost("paused", 0), stays("paused"),
 		stays("bystander"), untouched("bystander"),
+		leavesAtMost("inplace", 2), leavesAtMost("parted", 2), // once more than the update needs, where its writes are refused: G9
 		outOfService("inplace"), claimsStay(), oneJobAtATime(), restartsAtMost("restarted", 1),
 	}
 }
@@ -135,8 +136,8 @@ func (s *Stage) play(ctx context.Context, f Fault, w *Watcher, namespace string,
 	linger(ctx, rest)
 	stop()
 	v.Evictions = <-evictions
-	recreated := map[string]bool{f.Recreates: true}
-	err = until(ctx, func(ctx context.Context) error { return s.complete(ctx, namespace, objects, v.ended(), recreated) })
+	e := ending{after: v.ended(), recreated: map[string]bool{f.Recreates: true}, closed: w.closed()}
+	err = until(ctx, func(ctx context.Context) error { return s.complete(ctx, namespace, objects, e) })
 	if err != nil {
 		v.Lost = err.Error()
 	}

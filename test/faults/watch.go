@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watcher records the states of a namespace. Where the API server ends a watch and cannot resume it, the watcher lists the
+// Watcher records the states of a namespace and of the nodes. Where the API server ends a watch and cannot resume it, the watcher lists the
 // objects again: the states in between are not seen, and Relists counts it.
 type Watcher struct {
 	mu      sync.Mutex
@@ -59,10 +60,22 @@ func kinds() []watched {
 			},
 			func(m *Moment, o runtime.Object) { delete(m.Claims, o.(*corev1.PersistentVolumeClaim).Name) },
 		},
+		{
+			func() client.ObjectList { return &corev1.NodeList{} },
+			func(m *Moment) { m.Closed = map[string]bool{} },
+			func(m *Moment, o runtime.Object) {
+				node := o.(*corev1.Node)
+				delete(m.Closed, node.Name)
+				if isClosed(node) {
+					m.Closed[node.Name] = true
+				}
+			},
+			func(m *Moment, o runtime.Object) { delete(m.Closed, o.(*corev1.Node).Name) },
+		},
 	}
 }
 
-// Watch begins to record the namespace, until the context ends.
+// Watch begins to record the namespace and the nodes, until the context ends.
 func Watch(ctx context.Context, c client.WithWatch, namespace string) (*Watcher, error) {
 	w := &Watcher{history: History{emptyMoment()}}
 	for _, k := range kinds() {
@@ -156,6 +169,17 @@ func (w *Watcher) Now() Moment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.history[len(w.history)-1]
+}
+
+// closed returns the nodes that were closed at some moment.
+func (w *Watcher) closed() map[string]bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := map[string]bool{}
+	for _, m := range w.history {
+		maps.Copy(all, m.Closed)
+	}
+	return all
 }
 
 // End waits for the end of the watches, whose context has ended, and returns all that they recorded.
