@@ -12,6 +12,7 @@ import (
 type budget struct {
 	maxUnavailable int
 	down           []*place // nodes without a pod in service
+	begun          []*place // nodes with a pod that still serves, and leaves service in a later step of an update that has begun
 	changing       []*place // nodes with a pod that serves and is not available yet
 	updating       []*place // nodes with a pod that is available while an update of it is under way
 }
@@ -29,6 +30,8 @@ func (p *pass) budgetOf(counts func(*place) bool) *budget {
 		case !counts(l) || p.skips(l):
 		case l.isAvailable():
 			b.updating = append(b.updating, l)
+		case l.hasBegun():
+			b.begun = append(b.begun, l)
 		case l.isUp():
 			b.changing = append(b.changing, l)
 		default:
@@ -41,9 +44,13 @@ func (p *pass) budgetOf(counts func(*place) bool) *budget {
 // allows reports whether the pod of a node that is up may be taken out of service. One that counts already waits only
 // for those that are worse: a pod of the last update that is ready and not yet available may be replaced in the
 // place of another one, but never all of them at once; one that is available while an update of it is under way, such as
-// a resize that its node puts off, makes one more unavailable.
+// a resize that its node puts off, makes one more unavailable. Those with an update that has begun leave service without
+// asking again, and have their places.
 func (b *budget) allows(l *place) bool {
 	unavailable := len(b.down)
+	if !l.hasBegun() {
+		unavailable += len(b.begun)
+	}
 	if l.isAvailable() {
 		unavailable += len(b.changing)
 	}
@@ -56,11 +63,11 @@ func (b *budget) allows(l *place) bool {
 // spend counts a node with a pod that goes out of service.
 func (b *budget) spend(l *place) {
 	b.down = append(b.down, l)
-	b.changing, b.updating = without(b.changing, l), without(b.updating, l)
+	b.begun, b.changing, b.updating = without(b.begun, l), without(b.changing, l), without(b.updating, l)
 }
 
 // used are the nodes that count.
-func (b *budget) used() []*place { return slices.Concat(b.down, b.changing, b.updating) }
+func (b *budget) used() []*place { return slices.Concat(b.down, b.begun, b.changing, b.updating) }
 
 func without(list []*place, l *place) []*place {
 	var rest []*place

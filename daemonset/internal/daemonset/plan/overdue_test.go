@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 	"github.com/flotilla-project/flotilla/core/testing/scenarios"
@@ -35,6 +37,15 @@ func resizeDeadline(seconds int32) setOption {
 // awaiting is a pod whose node has put its resize off for so long: it asks for 2 cpu and has 1.
 func awaiting(since time.Duration) gen.PodOption { return gen.AwaitsResize(now.Add(-since), "1") }
 
+// begun is a pod that serves while it awaits resources, and leaves service for its new image once it has them.
+func begun(pod *corev1.Pod) {
+	awaiting(time.Second)(pod)
+	gen.Lifecycle(contract.LifecycleUpdating)(pod)
+	planned := `{"nextContainerImages":{"` + pod.Spec.Containers[0].Name + `":"app:3"},`
+	state := pod.Annotations[contract.InPlaceUpdateStateAnnotation]
+	pod.Annotations[contract.InPlaceUpdateStateAnnotation] = strings.Replace(state, "{", planned, 1)
+}
+
 func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 	deadline, late := resizeDeadline(60), awaiting(time.Minute)
 	for name, tt := range map[string]struct {
@@ -54,6 +65,12 @@ func TestPodsThatWaitedForResourcesToTheDeadlineAreRecreated(t *testing.T) {
 		"an old one is updated in place":   {given(t, 2, asks("2"), inPlace, deadline).updated("n1").old("n2", late), []string{"update n2"}},
 		"not beside one that is too young": {given(t, 2, asks("2"), inPlace, deadline, minReady(10)).updated("n1", young).updated("n2", late), []string{}},
 		"an old one neither":               {given(t, 2, asks("2"), inPlace, deadline, minReady(10)).updated("n1", young).old("n2", late), []string{}},
+		"a young one not beside those that are about to leave": {
+			given(t, 5, asks("2"), inPlace, maxUnavailable("3"), minReady(10)).old("n1", young).old("n4").updated("n2 n3", begun).updated("n5", down), []string{},
+		},
+		"nor in their place": {
+			given(t, 5, asks("2"), inPlace, maxUnavailable("2"), minReady(10)).old("n1", young).old("n2 n3", begun).updated("n4", down).updated("n5"), []string{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.give.t, tt.give.featureGates.Resize = t, true

@@ -80,6 +80,19 @@ func (l *place) staying() []*pod {
 // isUp reports whether a pod on the node is in service and stays so.
 func (l *place) isUp() bool { return slices.ContainsFunc(l.pods, (*pod).up) }
 
+// hasBegun reports whether the node has no pod in service but those with an update that has begun: one in state Updating,
+// such as a pod that awaits its resources before its image changes.
+func (l *place) hasBegun() bool {
+	begun := false
+	for _, o := range l.pods {
+		if o.up() && o.Lifecycle == contract.LifecycleNormal {
+			return false
+		}
+		begun = begun || o.up()
+	}
+	return begun
+}
+
 // isAvailable reports whether a pod on the node is available and stays so, though an update of it may be under way.
 func (l *place) isAvailable() bool {
 	return slices.ContainsFunc(l.pods, func(o *pod) bool { return o.stays() && o.Available })
