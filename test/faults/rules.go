@@ -87,7 +87,7 @@ func enough(app string, least int, excuse Excuse) Rule {
 	return Rule{"availability of " + app, func(m Moment) []string { return short(count(m, least), least) }}
 }
 
-// enoughNodes is enough for a DaemonSet. A closed node without a pod gets none, and is not one of its nodes until the least
+// enoughNodes is enough for a DaemonSet. A closed node without a pod that has yet to end gets none, and is not one of its nodes until the least
 // number is in service again.
 func enoughNodes(app string, least int, excuse Excuse) Rule {
 	count, without := inService(app, excuse), map[string]bool{}
@@ -95,7 +95,7 @@ func enoughNodes(app string, least int, excuse Excuse) Rule {
 		pods := m.of(app)
 		maps.Copy(without, m.Closed)
 		maps.DeleteFunc(without, func(node string, _ bool) bool {
-			has := slices.ContainsFunc(pods, func(p Pod) bool { return p.Node == node })
+			has := slices.ContainsFunc(pods, func(p Pod) bool { return p.Node == node && !p.Over })
 			return m.Closed[node] && has
 		})
 		needed := least - len(without)

@@ -138,6 +138,7 @@ func TestRulesOfPods(t *testing.T) {
 func TestClosedNodesOfADaemonSet(t *testing.T) {
 	three := []Pod{ready("a"), ready("b"), ready("c")}
 	gone := []Pod{ready("a"), ready("c")}
+	ended := with(with(ready("b"), leaving), failed)
 	for name, c := range map[string]struct {
 		h    History
 		want []string
@@ -147,6 +148,7 @@ func TestClosedNodesOfADaemonSet(t *testing.T) {
 		"not while a pod ends there": {
 			pods(three, []Pod{ready("a"), ready("c"), with(ready("b"), leaving)}, []Pod{ready("c"), with(ready("b"), leaving)}), []string{"1 pods are in service, at least 2 must be"},
 		},
+		"once the pod there has ended":   {pods(three, []Pod{ready("a"), ready("c"), ended}, []Pod{ready("c"), ended}), nil},
 		"not once enough are in service": {pods(three, gone, []Pod{ready("c")}, three, []Pod{ready("c"), unready("b")}), []string{"1 pods are in service, at least 2 must be"}},
 	} {
 		t.Run(name, func(t *testing.T) {
