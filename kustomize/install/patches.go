@@ -27,29 +27,39 @@ func readPatches(files []string) ([]string, error) {
 		if err != nil {
 			return nil, cli.MisuseErrorf("--patch: %s", err)
 		}
-		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text)+1); ; {
-			var document unstructured.Unstructured
-			err := decoder.Decode(&document.Object)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, cli.MisuseErrorf("--patch %s: %s", file, err)
-			}
-			if len(document.Object) == 0 {
-				continue
-			}
-			if document.GetKind() == "" || document.GetName() == "" {
-				return nil, cli.MisuseErrorf("--patch %s: a document has no kind or no metadata.name: each document must be a strategic merge patch of one object", file)
-			}
-			plain, err := marshal.Marshal(document.Object)
-			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", file, err)
-			}
-			patches = append(patches, string(plain))
+		own, err := parsePatches(text)
+		if err != nil {
+			return nil, cli.MisuseErrorf("--patch %s: %s", file, err)
 		}
+		patches = append(patches, own...)
 	}
 	return patches, nil
+}
+
+// parsePatches returns the documents of a text, each as YAML of its own.
+func parsePatches(text []byte) ([]string, error) {
+	var patches []string
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text)+1); ; {
+		var document unstructured.Unstructured
+		err := decoder.Decode(&document.Object)
+		if errors.Is(err, io.EOF) {
+			return patches, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(document.Object) == 0 {
+			continue
+		}
+		if document.GetKind() == "" || document.GetName() == "" {
+			return nil, errors.New("a document has no kind or no metadata.name: each document must be a strategic merge patch of one object")
+		}
+		plain, err := marshal.Marshal(document.Object)
+		if err != nil {
+			return nil, err
+		}
+		patches = append(patches, string(plain))
+	}
 }
 
 // target returns the object that a patch is for.

@@ -72,18 +72,27 @@ func LoadPlugins(config PluginConfig) (*Plugins, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read plugin configuration: %w", err)
 	}
-	var file kubeletv1.CredentialProviderConfig
-	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+	plugins, err := parsePlugins(text)
+	if err != nil {
 		return nil, fmt.Errorf("read plugin configuration %s: %w", config.File, err)
 	}
-	p := &Plugins{config: config}
+	return &Plugins{config: config, plugins: plugins}, nil
+}
+
+// parsePlugins reads the text of a CredentialProviderConfig.
+func parsePlugins(text []byte) ([]*plugin, error) {
+	var file kubeletv1.CredentialProviderConfig
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		return nil, err
+	}
+	var all []*plugin
 	for i := range file.Providers {
 		if err := check(&file.Providers[i]); err != nil {
-			return nil, fmt.Errorf("read plugin configuration %s: providers[%d]: %w", config.File, i, err)
+			return nil, fmt.Errorf("providers[%d]: %w", i, err)
 		}
-		p.plugins = append(p.plugins, &plugin{CredentialProvider: file.Providers[i], answers: map[string]cachedResponse{}})
+		all = append(all, &plugin{CredentialProvider: file.Providers[i], answers: map[string]cachedResponse{}})
 	}
-	return p, nil
+	return all, nil
 }
 
 func check(provider *kubeletv1.CredentialProvider) error {
@@ -155,14 +164,13 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 			return known.entries, nil
 		}
 	}
-	response, err := p.run(ctx, one, repository)
+	output, err := p.run(ctx, one, repository)
 	if err != nil {
 		return nil, err
 	}
-	var entries []Entry
-	for _, place := range slices.Sorted(maps.Keys(response.Auth)) {
-		auth := response.Auth[place]
-		entries = append(entries, Entry{Location: place, Auth: cri.Auth{Username: auth.Username, Password: auth.Password}})
+	response, entries, err := parseResponse(output)
+	if err != nil {
+		return nil, err
 	}
 	keys := map[providerv1.PluginCacheKeyType]string{
 		providerv1.GlobalPluginCacheKeyType:   "",
@@ -184,8 +192,20 @@ func (p *Plugins) entries(ctx context.Context, one *plugin, image string) ([]Ent
 	return entries, nil
 }
 
-// run runs a plugin. Its output may hold secrets and is not quoted.
-func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*providerv1.CredentialProviderResponse, error) {
+// parseResponse reads the output of a plugin. It may hold secrets, and is not quoted.
+func parseResponse(output []byte) (response providerv1.CredentialProviderResponse, entries []Entry, err error) {
+	if json.Unmarshal(output, &response) != nil || response.APIVersion != pluginAPIVersion {
+		return response, nil, errors.New("its output must be a CredentialProviderResponse of " + pluginAPIVersion)
+	}
+	for _, place := range slices.Sorted(maps.Keys(response.Auth)) {
+		auth := response.Auth[place]
+		entries = append(entries, Entry{Location: place, Auth: cri.Auth{Username: auth.Username, Password: auth.Password}})
+	}
+	return response, entries, nil
+}
+
+// run runs a plugin and returns its output.
+func (p *Plugins) run(ctx context.Context, one *plugin, image string) ([]byte, error) {
 	request := providerv1.CredentialProviderRequest{Image: image}
 	request.APIVersion = pluginAPIVersion
 	request.Kind = "CredentialProviderRequest"
@@ -206,11 +226,7 @@ func (p *Plugins) run(ctx context.Context, one *plugin, image string) (*provider
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
-	var response providerv1.CredentialProviderResponse
-	if json.Unmarshal(output, &response) != nil || response.APIVersion != pluginAPIVersion {
-		return nil, errors.New("its output must be a CredentialProviderResponse of " + pluginAPIVersion)
-	}
-	return &response, nil
+	return output, nil
 }
 
 // withoutTag cuts tag and digest off a full reference.
