@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -58,16 +59,22 @@ func TestSchemasHaveAllFieldsOfKubernetes(t *testing.T) {
 
 func crds(t *testing.T) []apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
+	return slices.Collect(maps.Values(crdFiles(t)))
+}
+
+// crdFiles returns the CRDs of all modules by file.
+func crdFiles(tb testing.TB) map[string]apiextensionsv1.CustomResourceDefinition {
+	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "*", "config", "crd", "*.yaml"))
-	require.NoError(t, err)
-	var all []apiextensionsv1.CustomResourceDefinition
+	require.NoError(tb, err)
+	all := map[string]apiextensionsv1.CustomResourceDefinition{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		var crd apiextensionsv1.CustomResourceDefinition
-		require.NoError(t, yaml.Unmarshal(text, &crd), file)
+		require.NoError(tb, yaml.Unmarshal(text, &crd), file)
 		if crd.Kind == "CustomResourceDefinition" {
-			all = append(all, crd)
+			all[file] = crd
 		}
 	}
 	return all

@@ -77,7 +77,7 @@ func (a Admission) check(t *testing.T, stored, object Object) {
 		a.checkAgain(t, whole)
 	}
 	isWhole := a.ask(t, a.Validating, request{operation: admissionv1.Create, object: whole})
-	if a.CRD.Kind != "" && (!a.CRD.accepts(object) || !a.CRD.accepts(whole)) {
+	if a.CRD.Kind != "" && (!a.CRD.Accepts(object) || !a.CRD.Accepts(whole)) {
 		return
 	}
 	if isValid {

@@ -64,7 +64,7 @@ func (c Conversion) check(t *testing.T, object Object, to, from string) Object {
 	t.Helper()
 	raw, err := c.Convert(encode(t, object), to)
 	// Schemas accept an object without a spec, and webhooks refuse it.
-	if _, hasSpec := object["spec"].(Object); !hasSpec || !c.CRD.accepts(object) {
+	if _, hasSpec := object["spec"].(Object); !hasSpec || !c.CRD.Accepts(object) {
 		return nil
 	}
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func (c Conversion) check(t *testing.T, object Object, to, from string) Object {
 	require.True(t, ok, "the result is no object: %s", raw)
 	require.Equal(t, to, converted["apiVersion"])
 	if to < from { // the rules of the newest version may be stricter
-		require.True(t, c.CRD.accepts(converted), "the schema of %s refuses the result: %s", to, raw)
+		require.True(t, c.CRD.Accepts(converted), "the schema of %s refuses the result: %s", to, raw)
 	}
 	raw, err = c.Convert(raw, from)
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestScriptsEditAllThatTheSchemaHas(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(widgets), 0o600))
 	crd := ReadCRD(t, file)
 	stored := Object{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": Object{"name": "web"}, "spec": Object{"size": int64(1)}}
-	require.True(t, crd.accepts(stored))
+	require.True(t, crd.Accepts(stored))
 	random, seen, accepted := rand.New(rand.NewPCG(1, 2)), map[string]bool{}, 0
 	const scripts = 2000
 	for range scripts {
@@ -45,7 +45,7 @@ func TestScriptsEditAllThatTheSchemaHas(t *testing.T) {
 			script[i] = byte(random.Uint32())
 		}
 		edited := edit(stored, crd.schema(stored), script)
-		if crd.accepts(edited) {
+		if crd.Accepts(edited) {
 			accepted++
 		}
 		spec, _ := edited["spec"].(Object)

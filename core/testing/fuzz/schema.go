@@ -59,9 +59,9 @@ func (c CRD) schema(object Object) *spec.Schema {
 	return c.schemas[version]
 }
 
-// accepts reports whether the API server finds no error in the object by the schema of its version: types, enumerations,
+// Accepts reports whether the API server finds no error in the object by the schema of its version: types, enumerations,
 // bounds, required fields and the types of metadata. Rules in CEL are left out.
-func (c CRD) accepts(object Object) bool {
+func (c CRD) Accepts(object Object) bool {
 	schema := c.schema(object)
 	return schema != nil && hasMetadata(object) && validate.NewSchemaValidator(schema, nil, "", strfmt.Default).Validate(object).IsValid()
 }

@@ -76,7 +76,7 @@ func (c CRD) inVersions(f *testing.F, convert Convert, seeds [][]byte) (all [][]
 	}
 	require.True(f, slices.ContainsFunc(all, func(raw []byte) bool {
 		object, _ := decode(raw)
-		return c.Kind == "" || c.accepts(object)
+		return c.Kind == "" || c.Accepts(object)
 	}), "the schema accepts no seed of kind %q", c.Kind)
 	return all
 }
