@@ -76,8 +76,8 @@ func emptyMoment() Moment {
 	}
 }
 
-// isClosed reports whether the node has a taint that a node controller sets on nodes that are not ready, and with which no
-// new pods come. Pods of DaemonSets tolerate only the taints that would evict them.
+// isClosed reports whether the node has the taint with which the node controller keeps new pods from a node that is not
+// ready. The pods of DaemonSets tolerate taints of nodes that are not ready with effect NoExecute, and not with NoSchedule.
 func isClosed(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Effect == corev1.TaintEffectNoSchedule && (t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable)

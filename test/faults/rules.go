@@ -87,8 +87,8 @@ func enough(app string, least int, excuse Excuse) Rule {
 	return Rule{"availability of " + app, func(m Moment) []string { return short(count(m, least), least) }}
 }
 
-// enoughNodes is enough for a DaemonSet. A closed node without a pod that has yet to end gets none, and is not one of its nodes until the least
-// number is in service again.
+// enoughNodes is enough for a DaemonSet. A closed node whose pod has ended gets no other one: it is none of the nodes of the
+// DaemonSet until the least number of pods is in service again.
 func enoughNodes(app string, least int, excuse Excuse) Rule {
 	count, without := inService(app, excuse), map[string]bool{}
 	return Rule{"availability of " + app, func(m Moment) []string {

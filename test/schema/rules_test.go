@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -167,7 +168,9 @@ spec: {selector: {}, ignoredPodSelector: {}, maxUnavailable: 101%}
 func FuzzRules(f *testing.F) {
 	var kinds []fuzz.CRD
 	versions := map[string]ruled{}
-	for file, crd := range crdFiles(f) {
+	files := crdFiles(f)
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		crd := files[file]
 		rules := rulesOf(f, crd)
 		if len(rules) > 0 {
 			kinds = append(kinds, fuzz.ReadCRD(f, file))

@@ -80,8 +80,8 @@ func (l *place) staying() []*pod {
 // isUp reports whether a pod on the node is in service and stays so.
 func (l *place) isUp() bool { return slices.ContainsFunc(l.pods, (*pod).up) }
 
-// hasBegun reports whether the node has no pod in service but those with an update that has begun: one in state Updating,
-// such as a pod that awaits its resources before its image changes.
+// hasBegun reports whether a pod is in service on the node, and each such pod is in an update that has begun, such as one
+// that awaits its resources before its image changes.
 func (l *place) hasBegun() bool {
 	begun := false
 	for _, o := range l.pods {
