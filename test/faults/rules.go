@@ -84,11 +84,11 @@ func (p Pod) lives() bool { return !p.Leaving && !p.Over }
 // enough: at least that many pods of the workload are in service or excused.
 func enough(app string, least int, excuse Excuse) Rule {
 	count := inService(app, excuse)
-	return Rule{"availability of " + app, func(m Moment) []string { return short(count(m, least), least) }}
+	return Rule{"availability of " + app, func(m Moment) []string { return short(count(m, least, nil), least) }}
 }
 
-// enoughNodes is enough for a DaemonSet. A closed node whose pod has ended gets no other one: it is none of the nodes of the
-// DaemonSet until the least number of pods is in service again.
+// enoughNodes is enough for a DaemonSet. A closed node whose pod has ended gets no other one, and is excused until the least
+// number of pods is in service.
 func enoughNodes(app string, least int, excuse Excuse) Rule {
 	count, without := inService(app, excuse), map[string]bool{}
 	return Rule{"availability of " + app, func(m Moment) []string {
@@ -98,12 +98,7 @@ func enoughNodes(app string, least int, excuse Excuse) Rule {
 			has := slices.ContainsFunc(pods, func(p Pod) bool { return p.Node == node && !p.Over })
 			return m.Closed[node] && has
 		})
-		needed := least - len(without)
-		n := count(m, needed)
-		if n >= least {
-			clear(without)
-		}
-		return short(n, needed)
+		return short(count(m, least, without), least)
 	}}
 }
 
@@ -114,11 +109,11 @@ func short(n, least int) []string {
 	return []string{fmt.Sprintf("%d pods are in service, at least %d must be", n, least)}
 }
 
-// inService counts the pods of the workload that are in service or excused. It remembers moments, and excuses a deleted pod
-// until the least number is in service.
-func inService(app string, excuse Excuse) func(m Moment, least int) int {
-	served, felled, recovered := map[types.UID]bool{}, map[types.UID]bool{}, map[types.UID]bool{}
-	return func(m Moment, least int) int {
+// inService counts the pods of the workload that are in service or excused, and the nodes without a pod, each node once.
+// It remembers moments. Once the least number is in service it forgets deleted pods, and clears without.
+func inService(app string, excuse Excuse) func(m Moment, least int, without map[string]bool) int {
+	served, felled, recovered := map[types.UID]bool{}, map[types.UID]string{}, map[types.UID]bool{} // felled has the node
+	return func(m Moment, least int, without map[string]bool) int {
 		n := 0
 		for _, p := range m.of(app) {
 			breaks := !m.At.Before(excuse.From) && slices.Contains(excuse.Nodes, p.Node) && !recovered[p.UID]
@@ -129,14 +124,20 @@ func inService(app string, excuse Excuse) func(m Moment, least int) int {
 				recovered[p.UID] = recovered[p.UID] || m.At.After(excuse.To)
 				delete(felled, p.UID)
 			case breaks && served[p.UID] && !p.Ready && p.Gate != "False" && p.lives():
-				felled[p.UID] = true
+				felled[p.UID] = p.Node
 			}
 		}
 		if n >= least {
-			maps.DeleteFunc(felled, func(uid types.UID, _ bool) bool {
+			maps.DeleteFunc(felled, func(uid types.UID, _ string) bool {
 				p, there := m.Pods[uid]
 				return !there || !p.lives()
 			})
+			clear(without)
+		}
+		for node := range without {
+			if !slices.Contains(slices.Collect(maps.Values(felled)), node) {
+				n++
+			}
 		}
 		return n + len(felled)
 	}

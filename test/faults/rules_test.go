@@ -144,7 +144,10 @@ func TestClosedNodesOfADaemonSet(t *testing.T) {
 		want []string
 	}{
 		"another one is updated": {pods(three, gone, []Pod{ready("c")}, []Pod{ready("c"), unready("b")}), nil},
-		"not two":                {pods(three, gone, []Pod{unready("c")}), []string{"0 pods are in service, at least 1 must be"}},
+		"not two":                {pods(three, gone, []Pod{unready("c")}), []string{"1 pods are in service, at least 2 must be"}},
+		"not two for a pod that the fault felled there": {
+			pods(three, []Pod{ready("a"), unready("b"), ready("c")}, []Pod{unready("c")}), []string{"1 pods are in service, at least 2 must be"},
+		},
 		"not while a pod ends there": {
 			pods(three, []Pod{ready("a"), ready("c"), with(ready("b"), leaving)}, []Pod{ready("c"), with(ready("b"), leaving)}), []string{"1 pods are in service, at least 2 must be"},
 		},
@@ -158,7 +161,7 @@ func TestClosedNodesOfADaemonSet(t *testing.T) {
 				}
 			}
 			var texts []string
-			for _, v := range Judge(c.h, []Rule{enoughNodes("web", 2, Excuse{})}) {
+			for _, v := range Judge(c.h, []Rule{enoughNodes("web", 2, Excuse{Nodes: []string{"n-b"}, From: at(1), To: at(2)})}) {
 				texts = append(texts, v.Text)
 			}
 			assert.Equal(t, c.want, texts)

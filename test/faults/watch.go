@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watcher records the states of a namespace and of the nodes. Where the API server ends a watch and cannot resume it, the watcher lists the
+// Watcher records the states of a namespace and the nodes. Where the API server ends a watch and cannot resume it, it lists the
 // objects again: the states in between are not seen, and Relists counts it.
 type Watcher struct {
 	mu      sync.Mutex
