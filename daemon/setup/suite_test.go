@@ -36,7 +36,7 @@ func givenCRDs(t *testing.T) {
 
 // serve answers the webhooks of the shipped configurations, as the operator does with these feature gates, until the
 // test ends.
-func serve(t *testing.T, gates features.Set) client.Client {
+func serve(t testing.TB, gates features.Set) client.Client {
 	t.Helper()
 	mgr := env.Manager(t)
 	all, err := (&settings{}).webhooks(t.Context(), &manager.Environment{
