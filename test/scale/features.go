@@ -34,6 +34,8 @@ type feature struct {
 	parts func(*bench) []part
 	// settled waits until the operator has made what it makes for nodes, after which it has nothing to do.
 	settled func(*bench, context.Context) error
+	// mark is the label that the operator takes from a namespace some time after its last object is gone; empty for none.
+	mark string
 	// needs names the feature whose definitions it needs, but not its programs.
 	needs string
 }
@@ -48,13 +50,13 @@ type part struct {
 
 func features() map[string]feature {
 	return map[string]feature{
-		"budget":      {addToScheme: budget.AddToScheme, parts: (*bench).budgetParts},
+		"budget":      {addToScheme: budget.AddToScheme, parts: (*bench).budgetParts, mark: budget.NamespaceLabel},
 		"cloneset":    {addToScheme: cloneset.AddToScheme, own: cloneSet, builtIn: replicaSet},
 		"statefulset": {addToScheme: statefulset.AddToScheme, own: statefulSet, builtIn: builtInStatefulSet},
 		"daemon":      {addToScheme: daemon.AddToScheme, parts: (*bench).daemonParts, settled: (*bench).firstNodeImages},
 		"daemonset":   {addToScheme: daemonset.AddToScheme, own: daemonSet, builtIn: builtInDaemonSet, perNode: true},
 		"jobs":        {addToScheme: addJobs, parts: (*bench).jobParts, perNode: true, needs: "daemon"},
-		"spread":      {addToScheme: spread.AddToScheme, parts: (*bench).spreadParts},
+		"spread":      {addToScheme: spread.AddToScheme, parts: (*bench).spreadParts, mark: spread.NamespaceLabel},
 	}
 }
 

@@ -109,6 +109,9 @@ func Run(ctx context.Context, o Options) (rows []Row, err error) {
 		return nil, err
 	}
 	for round := range o.Rounds {
+		if err := b.unmarked(ctx); err != nil {
+			return rows, err
+		}
 		measured, err := b.round(ctx)
 		for i := range measured {
 			measured[i].Round = round + 1
@@ -234,6 +237,18 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// unmarked waits until the operator has written the last of the round before, which is no cost of the next.
+func (b *bench) unmarked(ctx context.Context) error {
+	mark := features()[b.Feature].mark
+	if mark == "" {
+		return nil
+	}
+	return awaitEvery(ctx, slow, "the end of label "+mark, func() (bool, error) {
+		marked, err := b.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: mark})
+		return err == nil && len(marked.Items) == 0, err
+	})
 }
 
 // namespace makes a namespace in which pods can be created.
