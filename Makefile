@@ -31,7 +31,7 @@ run = .make/quiet "building $(notdir $1)" go build -o bin/cmd/$(notdir $1) $1 &&
 
 include .make/tools.mk
 
-.PHONY: help all build test test-unit test-e2e test-changed deflake soak fuzz reproduce faults bench generate lint lint-api vulncheck verify images demo up down
+.PHONY: help all build test test-unit test-e2e test-changed deflake soak fuzz reproduce faults endure bench generate lint lint-api vulncheck verify images demo up down
 .PHONY: release release-check release-plan release-prepare release-rehearsal release-tag
 
 help: ## list what there is
@@ -69,6 +69,9 @@ soak: ## new random worlds of all plans for DURATION=1h, on PROCS cores; PLANS=r
 
 faults: ## breaks parts of a real cluster during rollouts of all features and judges every state; FAULT=name chooses, CLUSTER=name uses one that runs
 	@$(call run,./test/cmd/faults) $(if $(FAULT),--fault $(FAULT)) $(if $(CLUSTER),--cluster $(CLUSTER))
+
+endure: ## random work of all operators for DURATION=2h on a simulated cluster; fails if their memory, goroutines, queues or metrics grow
+	@$(call run,./test/cmd/endurance) $(if $(DURATION),--duration $(DURATION))
 
 fuzz: ## every fuzz target of all modules for DURATION=1m, one after the other; TARGET=regexp chooses
 	@./test/run fuzz

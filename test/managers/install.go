@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,10 +26,15 @@ const (
 	patience = 5 * time.Minute
 )
 
-// manifests returns the objects of the feature's overlay in the tree, for a manager that serves its webhooks at the
-// port: without Deployment and Service, and with URLs in place of references to the Service.
-func manifests(root, feature string, port int) ([]unstructured.Unstructured, error) {
-	text, err := overlays.Render(root, "resources: [../kustomize/overlays/"+feature+"]\n")
+// manifests returns the objects of the feature's overlay and components in the tree, for a manager that serves its webhooks at
+// the port: without Deployment and Service, and with URLs in place of references to the Service.
+func manifests(root, feature string, port int, components ...string) ([]unstructured.Unstructured, error) {
+	var kustomization strings.Builder
+	fmt.Fprintf(&kustomization, "resources: [../kustomize/overlays/%s]\ncomponents:\n", feature)
+	for _, name := range components {
+		fmt.Fprintf(&kustomization, "- ../%s/config/%s\n", feature, name)
+	}
+	text, err := overlays.Render(root, kustomization.String())
 	if err != nil {
 		return nil, err
 	}

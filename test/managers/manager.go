@@ -41,6 +41,9 @@ type Options struct {
 	Client client.Client
 	// Feature is the feature, such as "cloneset".
 	Feature string
+	// Components are added to the overlay: folders in the feature's config, such as "sidecarterminator". Of what they change in the
+	// Deployment, the process needs Arguments.
+	Components []string
 	// Root is the work tree from which the manager is built and whose manifests are applied. Default: this one.
 	Root string
 	// Binary is the manager, where it was built before. Default: built from Root.
@@ -81,7 +84,7 @@ func Install(ctx context.Context, o Options) (*Manager, error) {
 	}
 	o.Log = cmp.Or(o.Log, filepath.Join(o.Folder, o.Feature+".log"))
 	m := &Manager{Options: o}
-	if m.Objects, err = manifests(o.Root, o.Feature, free[0]); err != nil {
+	if m.Objects, err = manifests(o.Root, o.Feature, free[0], o.Components...); err != nil {
 		return nil, err
 	}
 	if err := apply(ctx, o.Client, m.Objects); err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +13,8 @@ import (
 	"github.com/flotilla-project/flotilla/core/contract"
 
 	daemon "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/agents"
 )
 
 // daemonParts are what is measured of the manager of the node agent. Agents are played: they need containers.
@@ -79,7 +80,7 @@ func (b *bench) recreateRequests(ctx context.Context) ([]Row, error) {
 	if err := b.resize(ctx, w, pods, b.Pods); err != nil {
 		return nil, err
 	}
-	stop, err := b.startAgents(ctx, &daemon.ContainerRecreateRequestList{}, b.answerRecreate)
+	stop, err := agents.Play(ctx, b.client, &daemon.ContainerRecreateRequestList{}, agents.Recreate)
 	if err != nil {
 		return nil, err
 	}
@@ -120,32 +121,4 @@ func (b *bench) request(ctx context.Context, space string, pods []string, grace 
 		return r
 	}
 	return forEach(ctx, len(pods), func(ctx context.Context, i int) error { return b.accepted(ctx, made(pods[i])) })
-}
-
-// answerRecreate writes the next state of a request: the node works on it, and its container has been recreated once the pod
-// has been not ready for as long as the request wants.
-func (b *bench) answerRecreate(ctx context.Context, o client.Object) {
-	r, ok := o.(*daemon.ContainerRecreateRequest)
-	if !ok || r.DeletionTimestamp != nil {
-		return
-	}
-	before := client.MergeFrom(r.DeepCopy())
-	now := metav1.Now()
-	switch {
-	case r.Status.Phase == "":
-		r.Status.Phase = daemon.RecreateRecreating
-		r.Status.LastHeartbeatTime = &now
-	case r.Status.Phase == daemon.RecreateCompleted, r.Spec.Strategy.UnreadyGracePeriodSeconds != nil &&
-		!meta.IsStatusConditionTrue(r.Status.Conditions, daemon.PreRecreateGrace):
-		return
-	default:
-		r.Status.Phase = daemon.RecreateCompleted
-		r.Status.CompletionTime = &now
-		r.Status.ContainerRecreateStates = []daemon.ContainerRecreateState{{
-			Name:     r.Spec.Containers[0].Name,
-			Phase:    daemon.RecreateSucceeded,
-			IsKilled: true,
-		}}
-	}
-	_ = b.client.Status().Patch(ctx, r, before)
 }

@@ -16,6 +16,8 @@ import (
 
 	nodeimage "github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	jobs "github.com/flotilla-project/flotilla/jobs/api/v1beta1"
+
+	"github.com/flotilla-project/flotilla/test/agents"
 )
 
 const (
@@ -140,7 +142,7 @@ func (b *bench) pull(ctx context.Context) ([]Row, error) {
 	defer func() {
 		_ = b.client.DeleteAllOf(context.WithoutCancel(ctx), &nodeimage.NodeImage{}) // the cluster goes after the last round
 	}()
-	stop, err := b.startAgents(ctx, &nodeimage.NodeImageList{}, b.answerPull)
+	stop, err := agents.Play(ctx, b.client, &nodeimage.NodeImageList{}, agents.Pull)
 	if err != nil {
 		return nil, err
 	}
@@ -166,32 +168,4 @@ func (b *bench) pull(ctx context.Context) ([]Row, error) {
 		err = fmt.Errorf("%w; the job says: %d of %d, %s", err, job.Status.Succeeded, job.Status.Desired, job.Status.Message)
 	}
 	return []Row{row}, err
-}
-
-// answerPull writes the next state of a node: it pulls a tag, and then has it.
-func (b *bench) answerPull(ctx context.Context, o client.Object) {
-	image, ok := o.(*nodeimage.NodeImage)
-	if !ok {
-		return
-	}
-	tags := image.Spec.Images[pullImage].Tags
-	if len(tags) == 0 || image.DeletionTimestamp != nil {
-		return
-	}
-	next := nodeimage.ImagePulling
-	if told := image.Status.ImageStatuses[pullImage].Tags; len(told) > 0 {
-		if told[0].Phase == nodeimage.ImageSucceeded {
-			return
-		}
-		next = nodeimage.ImageSucceeded
-	}
-	before := client.MergeFrom(image.DeepCopy())
-	image.Status.ImageStatuses = map[string]nodeimage.ImageStatus{
-		pullImage: {Tags: []nodeimage.ImageTagStatus{{
-			Tag:     tags[0].Tag,
-			Version: tags[0].Version,
-			Phase:   next,
-		}}},
-	}
-	_ = b.client.Status().Patch(ctx, image, before)
 }
