@@ -38,7 +38,7 @@ func Counts(ctx context.Context, cluster string, o Options) (rows map[string][]R
 	}
 	rows = map[string][]Row{}
 	var all []*bench
-	for _, feature := range definitionsFirst() {
+	for _, feature := range inOrder() {
 		b := *first
 		b.Feature, b.operator = feature, &operator{}
 		if err := b.connect(); err != nil {
@@ -56,11 +56,15 @@ func Counts(ctx context.Context, cluster string, o Options) (rows map[string][]R
 	return rows, countIdle(ctx, all, rows)
 }
 
-// definitionsFirst returns the features in the order in which Counts starts their operators. Those that play the programs of
-// another feature come before it, while nothing else answers for these programs.
-func definitionsFirst() []string {
+// inOrder returns the features in the order in which Counts starts their operators. Those that play the programs of another
+// feature come before it, while nothing else answers for these programs. Those that still write some time after their last load
+// come before all that are left, whose loads take that time.
+func inOrder() []string {
 	all := Features()
-	slices.SortStableFunc(all, func(a, b string) int { return -cmp.Compare(features()[a].needs, features()[b].needs) })
+	slices.SortStableFunc(all, func(a, b string) int {
+		one, other := features()[a], features()[b]
+		return cmp.Or(-cmp.Compare(one.needs, other.needs), -cmp.Compare(one.mark, other.mark))
+	})
 	return all
 }
 
@@ -89,6 +93,11 @@ func (b *bench) countLoads(ctx context.Context) ([]Row, error) {
 
 // countIdle waits until no operator sends requests any more, and adds a row with their requests from then on.
 func countIdle(ctx context.Context, all []*bench, rows map[string][]Row) error {
+	for _, b := range all {
+		if err := b.unmarked(ctx); err != nil {
+			return err
+		}
+	}
 	for settled := false; !settled; {
 		idle, err := requestsDuring(ctx, all, quiet)
 		if err != nil {

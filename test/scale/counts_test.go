@@ -46,7 +46,16 @@ func TestRequestsStayWithinTheirBounds(t *testing.T) {
 
 // A manager of the node agent would delete the NodeImages that the load of jobs makes for nodes that do not exist.
 func TestPlayedProgramsStartLater(t *testing.T) {
-	order := definitionsFirst()
+	order := inOrder()
 	assert.ElementsMatch(t, Features(), order)
 	assert.Less(t, slices.Index(order, "jobs"), slices.Index(order, "daemon"))
+}
+
+// The last write of a feature with a mark is a minute after its load.
+func TestFeaturesThatWriteLaterStartBeforeTheOthers(t *testing.T) {
+	order := inOrder()
+	assert.ElementsMatch(t, []string{"budget", "spread"}, order[1:3])
+	for _, feature := range order[3:] {
+		assert.Empty(t, features()[feature].mark, feature)
+	}
 }

@@ -239,7 +239,8 @@ func (b *bench) round(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// unmarked waits until the operator has written the last of the round before, which is no cost of the next.
+// unmarked waits until the operator has taken its mark from all namespaces, some time after their last objects are gone. That
+// write is of no later load, and the operator is not idle before it.
 func (b *bench) unmarked(ctx context.Context) error {
 	mark := features()[b.Feature].mark
 	if mark == "" {
