@@ -77,7 +77,7 @@ func TestWithoutImagePullJobsTheUserIsTold(t *testing.T) {
 func TestNodesThatFailedOrCamePullAgain(t *testing.T) {
 	var pulls *simulate.ImagePulls
 	worlds, jobs := 0, 0
-	simulate.Explore(t, 8, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
+	simulate.Explore(t, 16, func(seed uint64) (*simulate.World, operator.Planner, simulate.Faults) {
 		w := simulate.New(cluster.Options{Seed: seed, Nodes: 8}, newSet(5, policy(v1beta1.InPlaceIfPossible), partition(3)))
 		pulls = w.PullImages(func(node string, tries int) bool { return node == "node-1" && tries < 3 })
 		minutely(wants("app:2"))(w)
