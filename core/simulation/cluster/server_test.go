@@ -248,8 +248,9 @@ func TestViewsShowThePast(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{"first": "x", "third": "web"}, show(0))
 	assert.Equal(t, map[string]string{"first": "x"}, show(1))
-	assert.Equal(t, map[string]string{"first": "x", "second": "web"}, show(2))
-	assert.Equal(t, map[string]string{"first": "web", "second": "web"}, show(3))
-	assert.Equal(t, map[string]string{"first": "web"}, show(4))
+	assert.Equal(t, map[string]string{"first": "x", "second": "web"}, show(2), "its time to end is over")
+	assert.Equal(t, map[string]string{"first": "x", "second": "web"}, show(3))
+	assert.Equal(t, map[string]string{"first": "web", "second": "web"}, show(4))
+	assert.Equal(t, map[string]string{"first": "web"}, show(5))
 	assert.Empty(t, show(9))
 }

@@ -155,10 +155,11 @@ func (w *World) Commit(e Event) action.Object {
 	for _, before := range w.around {
 		after = append(after, before(e.Actor))
 	}
-	w.version++
 	e.Kind, e.Time = KindOf(e.Object), w.now
-	e.Object.SetResourceVersion(strconv.FormatInt(w.version, 10))
 	t := w.table(e.Kind)
+	w.lastState(t, e)
+	w.version++
+	e.Object.SetResourceVersion(strconv.FormatInt(w.version, 10))
 	key := KeyOf(e.Object)
 	switch e.Type {
 	case Added:
@@ -185,6 +186,23 @@ func (w *World) Commit(e Event) action.Object {
 	}
 	w.collectAfter(e)
 	return e.Object
+}
+
+// lastState shows watchers a pod with a grace period of 0 before it is gone: the API server writes that first.
+func (w *World) lastState(t *table, e Event) {
+	if _, isPod := e.Object.(*corev1.Pod); !isPod || e.Type != Deleted || noGrace(e.Old) {
+		return
+	}
+	w.version++
+	e.Type, e.Object = Modified, e.Object.DeepCopyObject().(action.Object)
+	e.Object.SetResourceVersion(strconv.FormatInt(w.version, 10))
+	t.events = append(t.events, e)
+}
+
+// noGrace reports whether the time that a deleted object has to end is over.
+func noGrace(o action.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && grace != nil && *grace == 0
 }
 
 func (w *World) table(kind string) *table {

@@ -182,8 +182,8 @@ func (w *World) remove(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	n := *pod
-	none := int64(0)
-	n.DeletionGracePeriodSeconds = &none
+	none, at := int64(0), w.Stamp()
+	n.DeletionGracePeriodSeconds, n.DeletionTimestamp = &none, &at // the server moves the timestamp, too
 	if cluster.Gone(&n) {
 		w.Commit(cluster.Event{
 			Type:   cluster.Deleted,
