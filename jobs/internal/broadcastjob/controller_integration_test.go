@@ -3,6 +3,7 @@ package broadcastjob_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -118,7 +119,7 @@ func TestANodeThatRunsNothingHoldsTheJobUpUntilItGoes(t *testing.T) {
 	counts(v1beta1.PhaseRunning, 3, 1, 2)
 	pending := podsOf(t.Context(), t, c, job)[""]
 	require.Len(t, pending, 1)
-	require.NoError(t, c.SubResource("binding").Create(t.Context(), &pending[0], &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: mute.Name}}))
+	bind(t, c, job, &pending[0], mute.Name)
 	require.NoError(t, c.Delete(t.Context(), mute))
 	counts(v1beta1.PhaseCompleted, 2, 0, 2)
 }
@@ -259,7 +260,8 @@ func TestAKilledManagerLeavesNothingUndone(t *testing.T) {
 	}
 }
 
-// The kubelet reports a last phase of a pod that is deleted while it runs. That fails no job; its node gets another one.
+// The kubelet reports a last phase of a pod that is deleted while it runs, and asks for its end some time later, which a
+// finalizer may delay. That fails no job; its node gets another one.
 func TestADeletedPodHasNotFailed(t *testing.T) {
 	c := givenController(t, env)
 	givenNodes(t, "", 1)
@@ -279,7 +281,8 @@ func TestADeletedPodHasNotFailed(t *testing.T) {
 		require.Len(collect, pending, 1)
 		pod = &pending[0]
 	})
-	require.NoError(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: mute.Name}}))
+	bind(t, c, job, pod, mute.Name)
+	edit(t, c, pod, func(pod *corev1.Pod) { pod.Finalizers = []string{"example.com/hold"} })
 	require.NoError(t, c.Delete(t.Context(), pod))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 	before := client.MergeFrom(pod.DeepCopy())
@@ -289,7 +292,16 @@ func TestADeletedPodHasNotFailed(t *testing.T) {
 	}}}
 	require.NoError(t, c.Status().Patch(t.Context(), pod, before))
 	counts(1)
+	asked := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+	await.Until(t, func(collect *assert.CollectT) { assert.Greater(collect, time.Since(asked), 2*time.Second) })
 	require.NoError(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+	require.True(t, pod.DeletionTimestamp.After(asked), "the server has moved it")
+	edit(t, c, job, func(job *v1beta1.BroadcastJob) { job.Spec.Parallelism = new(intstr.FromInt(3)) })
+	eventually(t, c, job, func(collect *assert.CollectT, now *v1beta1.BroadcastJob) {
+		assert.Equal(collect, job.Generation, now.Status.ObservedGeneration)
+	})
+	edit(t, c, pod, func(pod *corev1.Pod) { pod.Finalizers = nil })
 	counts(2)
 }
 

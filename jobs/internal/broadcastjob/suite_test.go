@@ -141,6 +141,14 @@ func podOn(t *testing.T, c client.Client, job *v1beta1.BroadcastJob, node string
 	return found
 }
 
+// bind puts a pod on a node, and waits until the API server's cache has it there. A deletion that finds a pod without a
+// node in that cache removes the pod at once, also if its node is in etcd by then.
+func bind(t *testing.T, c client.Client, job *v1beta1.BroadcastJob, pod *corev1.Pod, node string) {
+	t.Helper()
+	require.NoError(t, c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}))
+	podOn(t, c, job, node) // a list is as new as etcd and comes from the cache
+}
+
 // edit changes an object until the server takes it.
 func edit[P client.Object](t *testing.T, c client.Client, o P, change func(P)) {
 	t.Helper()

@@ -169,17 +169,24 @@ func (w *world) lastPhase(o *corev1.Pod) {
 	}
 }
 
-// remove deletes a pod as the server does: at once if it has ended or is leaving, else it begins to leave.
+// remove deletes a pod as the server does. It begins to leave; once it has ended, was not started or leaves already, its
+// time to leave is now, and then it is gone.
 func (w *world) remove(key string) {
 	o, there := w.pods[key]
 	if !there {
 		return
 	}
+	o = o.DeepCopy()
 	if hasEnded(o) || o.DeletionTimestamp != nil || o.Spec.NodeName == "" {
-		delete(w.pods, key)
+		if o.DeletionTimestamp != nil && *o.DeletionGracePeriodSeconds == 0 {
+			delete(w.pods, key)
+			return
+		}
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(metav1.NewTime(w.at)), new(int64(0))
+		w.stamp(o)
+		w.pods[key] = o
 		return
 	}
-	o = o.DeepCopy()
 	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(metav1.NewTime(w.at.Add(30*time.Second))), new(int64(30))
 	w.stamp(o)
 	w.pods[key] = o
@@ -288,7 +295,7 @@ const (
 )
 
 // countsAs is how the pods of this world count: what a rule is about counts by the rule, and what was killed because it was
-// deleted has not failed.
+// deleted, or is on its way out, has not failed.
 func countsAs(job *v1beta1.BroadcastJob, o *corev1.Pod) counts {
 	switch {
 	case o.Status.Phase == corev1.PodSucceeded:
@@ -304,7 +311,7 @@ func countsAs(job *v1beta1.BroadcastJob, o *corev1.Pod) counts {
 			return hasFailed
 		case rules && (code == 2 || code == 3 || len(o.Status.Conditions) > 0):
 			return isIgnored
-		case o.DeletionTimestamp != nil && (code == 0 || code == 143):
+		case o.DeletionTimestamp != nil && (code == 0 || code == 143 || *o.DeletionGracePeriodSeconds == 0):
 			return isLeaving
 		}
 		return hasFailed

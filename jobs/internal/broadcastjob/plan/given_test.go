@@ -109,6 +109,11 @@ func deleted(o *corev1.Pod) {
 	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(28*time.Second)), new(int64(30))
 }
 
+// removed has the kubelet ask for the end of a deleted pod, as the server shows it until the pod is gone.
+func removed(o *corev1.Pod) {
+	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(0)), new(int64(0))
+}
+
 func node(name string, v ...eligibility.Verdict) Node {
 	n := Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}, Verdict: eligibility.Verdict{ShouldRun: true, ShouldContinue: true}}
 	if len(v) > 0 {

@@ -68,6 +68,8 @@ func TestWhatAJobWants(t *testing.T) {
 			"", "running desired 1 active 1 succeeded 0 failed 0", nil},
 		"a pod that was deleted before it had a container": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", lost, deleted), pod("b", "n2", running)},
 			"", "running desired 2 active 1 succeeded 0 failed 0", nil},
+		"a pod that was deleted, in the last moment": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", exited(143, 5*time.Second), removed), pod("b", "n2", running)},
+			"", "running desired 2 active 1 succeeded 0 failed 0", nil},
 		"a pod that had failed before it was deleted": {job(), []Node{node("n1"), node("n2")}, list{pod("a", "n1", exited(1, 3*time.Second), deleted), pod("b", "n2", running)},
 			"", "failed desired 2 active 0 succeeded 0 failed 2", []string{EventFailedPod}},
 		"a pod that was evicted before it was deleted": {job(), []Node{node("n1")}, list{pod("a", "n1", lost, reason("Evicted"), deleted)},

@@ -51,14 +51,19 @@ func stateOf(pod *corev1.Pod, r rules) state {
 }
 
 // deletedFirst reports whether a failed pod was deleted before one of its containers had failed. Since Kubernetes 1.27 the
-// kubelet ends the containers of a deleted pod and reports phase Failed before the pod goes.
+// kubelet ends the containers of a deleted pod and reports phase Failed before the pod goes. With a grace period of 0 the
+// pod is on its way out, and its deletionTimestamp says no more when it was deleted: the API server moves that to the
+// kubelet's last request.
 func deletedFirst(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp == nil || pod.Status.Reason != "" { // evicted or past its deadline, and deleted then
 		return false
 	}
 	asked := pod.DeletionTimestamp.Time
-	if pod.DeletionGracePeriodSeconds != nil {
-		asked = asked.Add(-action.Seconds(*pod.DeletionGracePeriodSeconds))
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+		if *grace == 0 {
+			return true
+		}
+		asked = asked.Add(-action.Seconds(*grace))
 	}
 	return !slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated
