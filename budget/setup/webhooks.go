@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -29,12 +28,6 @@ import (
 
 // republishPause is how old the selector of a workload's scale may be for a webhook after its status has changed.
 const republishPause = time.Second
-
-// Reads of pods by webhooks: how many a second, and at once. Each eviction is one; the API server reads and writes more for it.
-const (
-	readsPerSecond = 400
-	readsAtOnce    = 400
-)
 
 // refusals counts the refusals of budgets.
 var refusals = prometheus.NewCounterVec(prometheus.CounterOpts{ //nolint:gochecknoglobals // as the registry is
@@ -73,7 +66,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 		Targets: reader,
 		Owning:  cover.NewOwning(env.Clock),
 	}
-	limited := coreadmission.LimitReads(live, rate.NewLimiter(readsPerSecond, readsAtOnce))
+	limited := coreadmission.LimitReads(live, coreadmission.PodReadLimiter())
 	pods := budgetadmission.Pods{
 		Cover:   s.covers,
 		Ledger:  shared,

@@ -30,7 +30,7 @@ func (s *settings) webhooks(_ context.Context, env *manager.Environment) (manage
 	}
 	images := imageadmission.Webhook{Clock: env.Clock}
 	requests := recreateadmission.Webhook{
-		Reader: coreadmission.LimitReads(live, coreadmission.QueryLimiter()), Open: s.backlog.Open,
+		Reader: coreadmission.LimitReads(live, coreadmission.PodReadLimiter()), Open: s.backlog.Open,
 	}
 	pods := launchadmission.Webhook{Suffix: func() string { return utilrand.String(suffixLength) }}
 

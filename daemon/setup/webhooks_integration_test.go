@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,6 +107,32 @@ func TestKindsOfTheAgentAreForbiddenWithoutIt(t *testing.T) {
 		assert.True(t, apierrors.IsForbidden(err), err)
 		assert.ErrorContains(t, err, "feature-gate KruiseDaemon is not enabled")
 	}
+}
+
+// The jobs of many nodes end at the same time, and each has its sidecars ended by a request.
+func TestManyRequestsAtOnceAreTaken(t *testing.T) {
+	c := serve(t, features.Defaults(featuregates.All()...))
+	givenCRDs(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of-many-requests"}}
+	require.NoError(t, c.Create(t.Context(), node))
+	pod := gen.Pod("web", gen.Image("main", "app:1"))
+	pod.Namespace, pod.UID, pod.ResourceVersion, pod.Spec.NodeName = env.Namespace(t), "", "", node.Name
+	require.NoError(t, c.Create(t.Context(), pod))
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "main", Image: "app:1", ImageID: "app@1", ContainerID: "containerd://main",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+	}}}
+	require.NoError(t, c.Status().Update(t.Context(), pod))
+	var all sync.WaitGroup
+	for i := range 150 {
+		all.Go(func() {
+			assert.NoError(t, c.Create(t.Context(), &v1beta1.ContainerRecreateRequest{
+				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprint("restart-", i)},
+				Spec:       v1beta1.ContainerRecreateRequestSpec{PodName: pod.Name, Containers: []v1beta1.ContainerToRecreate{{Name: "main"}}},
+			}))
+		})
+	}
+	all.Wait()
 }
 
 // prioritized returns a pod whose containers have an order.

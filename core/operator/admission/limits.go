@@ -34,11 +34,18 @@ const (
 
 	questionsPerSecond = 50
 	questionsAtOnce    = 100
+
+	podReadsPerSecond = 400
+	podReadsAtOnce    = 400
 )
 
 // QueryLimiter returns a limiter of how often webhooks send requests to the cluster on behalf of their clients, which
 // need not be the API server. Callers should wait for it with a deadline.
 func QueryLimiter() *rate.Limiter { return rate.NewLimiter(questionsPerSecond, questionsAtOnce) }
+
+// PodReadLimiter returns a limiter of how often webhooks read a pod, or its node, for a request that is about the pod: an
+// eviction reads once, a ContainerRecreateRequest three times. The API server itself reads and writes more for either.
+func PodReadLimiter() *rate.Limiter { return rate.NewLimiter(podReadsPerSecond, podReadsAtOnce) }
 
 // Limit bounds the size of requests: of one, of all of one address, and of all that are handled at the same time. Bytes
 // count as they arrive, so that a client takes away from others only the bytes that it has sent, even if it has announced
