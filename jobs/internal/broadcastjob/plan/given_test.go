@@ -105,8 +105,12 @@ func restarted(times int32) func(*corev1.Pod) {
 func terminating(o *corev1.Pod) { o.DeletionTimestamp = new(at(0)) }
 
 // deleted has the pod deleted two seconds ago, with half a minute to end.
-func deleted(o *corev1.Pod) {
-	o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(28*time.Second)), new(int64(30))
+func deleted(o *corev1.Pod) { deletedAgo(2 * time.Second)(o) }
+
+func deletedAgo(ago time.Duration) func(*corev1.Pod) {
+	return func(o *corev1.Pod) {
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = new(at(30*time.Second-ago)), new(int64(30))
+	}
 }
 
 // removed has the kubelet ask for the end of a deleted pod, as the server shows it until the pod is gone.

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -55,20 +56,35 @@ func stateOf(pod *corev1.Pod, r rules) state {
 // pod is on its way out, and its deletionTimestamp says no more when it was deleted: the API server moves that to the
 // kubelet's last request.
 func deletedFirst(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp == nil || pod.Status.Reason != "" { // evicted or past its deadline, and deleted then
+	grace := pod.DeletionGracePeriodSeconds
+	switch {
+	case pod.DeletionTimestamp == nil, pod.Status.Reason != "": // evicted or past its deadline, and deleted then
 		return false
+	case grace == nil, *grace == 0:
+		return true
 	}
-	asked := pod.DeletionTimestamp.Time
-	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
-		if *grace == 0 {
-			return true
-		}
-		asked = asked.Add(-action.Seconds(*grace))
-	}
-	return !slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+	period := action.Seconds(*grace)
+	asked, last := pod.DeletionTimestamp.Add(-period), lastEnd(pod)
+	// The clock of the node may be behind the API server's. By its own clock, a container that had failed ended longer
+	// before the others than a deletion takes.
+	return !slices.ContainsFunc(statusesOf(pod), func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated
-		return end != nil && end.ExitCode != 0 && end.FinishedAt.Time.Before(asked)
+		return end != nil && end.ExitCode != 0 && end.FinishedAt.Time.Before(asked) && last.Sub(end.FinishedAt.Time) > period
 	})
+}
+
+// lastEnd returns when the last container of the pod has ended, by the clock of its node. It is zero if none has.
+func lastEnd(pod *corev1.Pod) (last time.Time) {
+	for _, c := range statusesOf(pod) {
+		if end := c.State.Terminated; end != nil && end.FinishedAt.After(last) {
+			last = end.FinishedAt.Time
+		}
+	}
+	return last
+}
+
+func statusesOf(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
 // ended reports whether the pod has no running container any more.

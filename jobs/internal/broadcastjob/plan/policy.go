@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-project/flotilla/core/plan/action"
 
@@ -41,7 +40,7 @@ func matching(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) (int, batchv1.P
 
 // matchesExitCode reports whether a container that the requirement concerns has failed with one of its codes.
 func matchesExitCode(want *batchv1.PodFailurePolicyOnExitCodesRequirement, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+	return slices.ContainsFunc(statusesOf(pod), func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated
 		if end == nil || end.ExitCode == 0 || want.ContainerName != nil && *want.ContainerName != c.Name {
 			return false
@@ -89,7 +88,7 @@ func (p *pass) retry() {
 		if !l.retries() || l.pod.DeletionTimestamp != nil {
 			continue
 		}
-		if left := RetryDelay - p.Now.Sub(endOf(l.pod)); left > 0 {
+		if left := RetryDelay - p.Now.Sub(p.endOf(l.pod)); left > 0 {
 			p.plan.RequeueWithin(left)
 			continue
 		}
@@ -99,25 +98,26 @@ func (p *pass) retry() {
 	p.plan.Add(step)
 }
 
-// endOf returns when the last container of a failed pod has ended, or when the pod was disrupted before it had any.
-func endOf(pod *corev1.Pod) time.Time {
-	end := pod.CreationTimestamp
-	later := func(at metav1.Time) {
-		if end.Before(&at) {
+// endOf returns when the last container of a failed pod has ended, or when the pod was disrupted before it had any. A
+// time to come is by a node's clock that is ahead, and does not count; nor does one before the pod's creation.
+func (p *pass) endOf(pod *corev1.Pod) time.Time {
+	end := pod.CreationTimestamp.Time
+	later := func(at time.Time) {
+		if at.After(end) && !at.After(p.Now) {
 			end = at
 		}
 	}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for _, c := range statusesOf(pod) {
 		if c.State.Terminated != nil {
-			later(c.State.Terminated.FinishedAt)
+			later(c.State.Terminated.FinishedAt.Time)
 		}
 	}
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == corev1.DisruptionTarget {
-			later(pod.Status.Conditions[i].LastTransitionTime)
+			later(pod.Status.Conditions[i].LastTransitionTime.Time)
 		}
 	}
-	return end.Time
+	return end
 }
 
 // rules are the fields of the spec about pods that have failed.

@@ -45,6 +45,15 @@ func exited(code int32, ago time.Duration) func(*corev1.Pod) {
 	}
 }
 
+// beside has another container of a failed pod ended, too.
+func beside(code int32, ago time.Duration) func(*corev1.Pod) {
+	return func(o *corev1.Pod) {
+		o.Status.ContainerStatuses = append(o.Status.ContainerStatuses, corev1.ContainerStatus{Name: "other", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", FinishedAt: at(-ago)},
+		}})
+	}
+}
+
 // lost is a pod that has failed without a container that tells of it.
 func lost(o *corev1.Pod) { running(o); o.Status.Phase = corev1.PodFailed }
 
@@ -131,6 +140,7 @@ func TestPoliciesOfPodFailures(t *testing.T) {
 }
 
 func TestAPodEndsWithItsLastContainer(t *testing.T) {
+	endOf := (&pass{Snapshot: Snapshot{Now: now}}).endOf
 	o := pod("a", "n1", exited(3, 20*time.Second))
 	assert.Equal(t, now.Add(-20*time.Second), endOf(o).UTC())
 	o.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
@@ -138,4 +148,7 @@ func TestAPodEndsWithItsLastContainer(t *testing.T) {
 	}}}
 	assert.Equal(t, now.Add(-5*time.Second), endOf(o).UTC())
 	assert.Equal(t, now.Add(-time.Minute), endOf(pod("b", "n1")).UTC(), "it was created then, and nothing more is known")
+	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
+		assert.Equal(t, now.Add(-time.Minute), endOf(pod("c", "n1", exited(3, wrong))).UTC(), "its node has another time of day")
+	}
 }
