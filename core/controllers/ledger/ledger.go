@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
@@ -20,8 +19,6 @@ const (
 	timeout = 4 * time.Second
 	// attempts is how often a batch is decided, each time from a newer version.
 	attempts = 8
-	// desks is how many objects are remembered. Nothing is lost with one that is not.
-	desks = 10_000
 )
 
 // ErrGone means that the object is gone, so that there is nothing to record a decision in.
@@ -46,7 +43,7 @@ type Ledger[T, Q any, O fastclient.Object[T]] struct {
 	Stands func(Q) bool
 
 	mu    sync.Mutex
-	desks *lru.Cache // types.UID to *desk
+	desks desks[desk[T, Q, O]]
 }
 
 // Decision is the outcome of a batch.
@@ -147,15 +144,7 @@ type answer[O client.Object] struct {
 func (l *Ledger[T, Q, O]) desk(o O) *desk[T, Q, O] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.desks == nil {
-		l.desks = lru.New(desks)
-	}
-	if d, ok := l.desks.Get(o.GetUID()); ok {
-		return d.(*desk[T, Q, O])
-	}
-	d := &desk[T, Q, O]{}
-	l.desks.Add(o.GetUID(), d)
-	return d
+	return l.desks.of(o.GetUID(), l.Clock.Now())
 }
 
 // work answers the waiting requests, and requests that arrive while it runs.
