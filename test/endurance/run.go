@@ -88,7 +88,13 @@ func Run(ctx context.Context, root string, o Options) (r Record, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, w.end()) }()
+	defer func() {
+		if err != nil {
+			err = w.fail(err)
+		} else {
+			err = w.end()
+		}
+	}()
 	r.Machine = records.ThisMachine()
 	r.Nodes, r.Places, r.Seed = o.Nodes, o.Places, o.Seed
 	r.Work = &Work{Lives: map[string]int{}}

@@ -34,6 +34,9 @@ type world struct {
 	client   client.WithWatch
 	managers map[string]*managers.Manager
 	ends     []func() error
+	// logs is the folder with the logs of the managers, which stays if failed is true.
+	logs   string
+	failed bool
 }
 
 // begin starts the cluster, its nodes and agents, and the managers.
@@ -41,7 +44,7 @@ func begin(ctx context.Context, o Options) (w *world, err error) {
 	w = &world{managers: map[string]*managers.Manager{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.end())
+			err = w.fail(err)
 		}
 	}()
 	settings := cluster.Options{Name: clusterName, Simulated: true, Nodes: cluster.NoNodes, Out: o.Out}
@@ -108,17 +111,21 @@ func (w *world) startManagers(ctx context.Context, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", clusterName)
-	if err != nil {
+	if w.logs, err = os.MkdirTemp("", clusterName); err != nil {
 		return fmt.Errorf("make a folder for the managers: %w", err)
 	}
-	w.ends = append(w.ends, func() error { return os.RemoveAll(folder) })
+	w.ends = append(w.ends, func() error {
+		if w.failed {
+			return nil
+		}
+		return os.RemoveAll(w.logs)
+	})
 	for _, f := range features {
 		options := managers.Options{
 			Cluster: c,
 			Client:  w.client,
 			Feature: f.Name,
-			Folder:  folder,
+			Folder:  w.logs,
 		}
 		if f.Name == "jobs" {
 			options.Components = []string{"sidecarterminator"}
@@ -149,6 +156,15 @@ func (w *world) startManagers(ctx context.Context, c *cluster.Cluster) error {
 		w.ends = append(w.ends, func() error { stop(); return nil })
 	}
 	return nil
+}
+
+// fail ends all that was started but keeps the logs, and returns the error with their folder.
+func (w *world) fail(err error) error {
+	w.failed = true
+	if w.logs != "" {
+		err = fmt.Errorf("%w (the logs of the managers are in %s)", err, w.logs)
+	}
+	return errors.Join(err, w.end())
 }
 
 // end ends all that was started, in the reverse order.
