@@ -72,8 +72,13 @@ func (s *Scope) Limit(inner NewInformer) NewInformer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.store = informer.GetStore()
-		return &limitedInformer{informer, &limitedStore{informer.GetIndexer(), s}}
+		return limited(informer, s.keeps)
 	}
+}
+
+// limited returns the informer with a store that reports which objects it keeps.
+func limited(informer toolscache.SharedIndexInformer, keeps func(metav1.Object) bool) *limitedInformer {
+	return &limitedInformer{informer, &limitedStore{informer.GetIndexer(), keeps}}
 }
 
 // limitedInformer is an informer with a store that reports which objects it keeps.
@@ -92,14 +97,17 @@ func (i *limitedInformer) GetIndexer() toolscache.Indexer { return i.store }
 type limitedStore struct {
 	toolscache.Indexer
 
-	scope *Scope
+	keeps func(metav1.Object) bool
 }
 
-// Keeps reports whether the store has pods of that namespace: a leader does not wait for others.
-func (s *limitedStore) Keeps(o metav1.Object) bool {
-	s.scope.mu.Lock()
-	defer s.scope.mu.Unlock()
-	return s.scope.open[o.GetNamespace()] != nil
+// Keeps reports whether the store may have that object: a leader does not wait for others.
+func (s *limitedStore) Keeps(o metav1.Object) bool { return s.keeps(o) }
+
+// keeps reports whether the cache has the pods of the object's namespace.
+func (s *Scope) keeps(o metav1.Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[o.GetNamespace()] != nil
 }
 
 // Add has the pods of the namespace cached from now on.
@@ -227,7 +235,7 @@ func (s *Scope) opened(namespace string, pods []corev1.Pod) {
 	delete(s.asked, namespace)
 }
 
-func keyOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
+func keyOf(pod metav1.Object) string { return pod.GetNamespace() + "/" + pod.GetName() }
 
 // close has a namespace handed over again after only some of its pods were.
 func (s *Scope) close(namespace string) {

@@ -51,7 +51,20 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 			return nil, err
 		}
 	}
-	all, err := toolscache.ToListerWithContext(l.from).ListWithContext(ctx, o)
+	pods, err := list(ctx, l.from, o, func(pod *corev1.Pod) bool { return l.scope.passes(pod, false) })
+	if err != nil {
+		return nil, err
+	}
+	if pods.Continue == "" {
+		l.reach(pods.ResourceVersion)
+		l.scope.listed()
+	}
+	return pods, nil
+}
+
+// list lists pods, and returns a copy with those alone that pass.
+func list(ctx context.Context, from toolscache.Lister, o metav1.ListOptions, passes func(*corev1.Pod) bool) (*corev1.PodList, error) {
+	all, err := toolscache.ToListerWithContext(from).ListWithContext(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +72,7 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	if !ok {
 		return nil, fmt.Errorf("list pods: got %T", all)
 	}
-	pods.Items = slices.Clone(slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !l.scope.passes(&pod, false) }))
-	if pods.Continue == "" {
-		l.reach(pods.ResourceVersion)
-		l.scope.listed()
-	}
+	pods.Items = slices.Clone(slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !passes(&pod) }))
 	return pods, nil
 }
 
