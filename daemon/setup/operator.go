@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/operator/features"
 	"github.com/flotilla-project/flotilla/core/operator/manager"
 
@@ -38,18 +39,19 @@ type settings struct {
 	imageWorkers, requestWorkers int
 	creationDelay                time.Duration
 	backlog                      recreate.Backlog
+	pods                         *scope.Filter
 }
 
 // Operator returns the manager of the node agent.
 func Operator() manager.Operator {
-	s := &settings{}
+	s := &settings{pods: podcache.Filter()}
 	return manager.Operator{
 		Feature:      "daemon",
 		FeatureGates: featuregates.All(),
 		Schemes:      []func(*runtime.Scheme) error{v1beta1.AddToScheme, v1alpha1.AddToScheme},
 		CRDs:         []string{"nodeimages.apps.kruise.io", "containerrecreaterequests.apps.kruise.io"},
 		Flags:        s.add,
-		Cache:        func(env *manager.Environment) cache.Options { return Cache(env.Options.Namespace) },
+		Cache:        func(env *manager.Environment) cache.Options { return s.cache(env.Options.Namespace) },
 		Webhooks:     s.webhooks,
 		Setup:        s.setup,
 	}
@@ -62,14 +64,16 @@ func (s *settings) add(flags *pflag.FlagSet) {
 		"how long a node must have been ready before it gets a NodeImage")
 }
 
-// Cache defines the fields that the operator caches of each kind: the fields of pods that decide about requests and barriers,
-// ConfigMaps with barriers, nodes without their images. An empty namespace means all.
-func Cache(namespace string) cache.Options {
-	return fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
+// cache defines the caches of the operator: pods with barriers or readiness gates that a plan answers, ConfigMaps with
+// barriers, nodes without their images. An empty namespace means all.
+func (s *settings) cache(namespace string) cache.Options {
+	o := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}:       podcache.ByObject(namespace),
 		&corev1.ConfigMap{}: launch.ConfigMaps(namespace),
 		&corev1.Node{}:      fastclient.Nodes(),
 	})
+	o.NewInformer = s.pods.Limit(o.NewInformer)
+	return o
 }
 
 // part is a controller of the manager, with the kinds that it caches.
@@ -114,7 +118,7 @@ func setUpBarriers(ctx context.Context, env *manager.Environment) error {
 }
 
 func (s *settings) setUpRequests(ctx context.Context, env *manager.Environment) error {
-	return recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers), &s.backlog)
+	return recreate.SetUp(ctx, env.Manager, env.Settings(recreate.ControllerName, s.requestWorkers), &s.backlog, s.pods)
 }
 
 func (s *settings) setUpImages(ctx context.Context, env *manager.Environment) error {

@@ -26,13 +26,12 @@ import (
 // givenManager runs the manager's part in the requests of a node's namespace until the end of the test.
 func (n *node) givenManager() {
 	n.t.Helper()
+	pods := podcache.Filter()
 	mgr := env.Manager(n.t, func(o *manager.Options) {
-		o.Cache.ByObject = map[client.Object]cache.ByObject{
-			&corev1.Pod{}:                       fastclient.Within(n.name, podcache.ByObject("")),
-			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(n.name, cache.ByObject{}),
-		}
+		o.Cache = fastclient.CacheOptions(n.name, map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject(n.name)})
+		o.Cache.NewInformer = pods.Limit(o.Cache.NewInformer)
 	})
-	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, pass.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}, &recreate.Backlog{}))
+	require.NoError(n.t, recreate.SetUp(n.t.Context(), mgr, pass.Settings{Namespace: n.name, UserAgent: "daemon-manager/containerrecreaterequest"}, &recreate.Backlog{}, pods))
 	env.Start(n.t, mgr)
 }
 

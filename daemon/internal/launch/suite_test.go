@@ -31,9 +31,10 @@ func givenController(t *testing.T) client.Client {
 // givenControllerOf runs the controller of one namespace or, when it is empty, of all.
 func givenControllerOf(t *testing.T, env testenv.Environment, namespace string) client.Client {
 	t.Helper()
-	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
+	cached := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{
 		&corev1.Pod{}: podcache.ByObject(namespace), &corev1.ConfigMap{}: launch.ConfigMaps(namespace),
-	}}
+	})
+	cached.NewInformer = podcache.Filter().Limit(cached.NewInformer)
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
 		return launch.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, Namespace: namespace, UserAgent: userAgent})
 	})

@@ -2,7 +2,6 @@ package podcache
 
 import (
 	"slices"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/podmarks"
 )
@@ -19,17 +19,15 @@ func ByObject(namespace string) cache.ByObject {
 	return fastclient.Within(namespace, cache.ByObject{Transform: Trim})
 }
 
-// Trim keeps of a pod that container launch priority concerns: identity, controller and deletion timestamp; node,
-// readiness gates and launch barriers; phase, conditions and container states. Any other pod becomes a
-// *metav1.PartialObjectMetadata with name, UID and version: reads of pods do not find it, and its events still show
-// that it has changed.
+// Filter returns the filter for a cache of the pods that concern container launch priority.
+func Filter() *scope.Filter { return scope.NewFilter(podmarks.IsRelevant) }
+
+// Trim keeps the fields of a pod that decide about container launch priority: identity, controller and deletion timestamp; node,
+// readiness gates and launch barriers; phase, conditions and container states.
 func Trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil // trimmed already, or DeletedFinalStateUnknown
-	}
-	if !podmarks.IsRelevant(pod) {
-		return stub(pod), nil
 	}
 	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace:         pod.Namespace,
@@ -56,16 +54,6 @@ func Trim(object any) (any, error) {
 		ContainerStatuses: states(pod.Status.ContainerStatuses),
 	}
 	return kept, nil
-}
-
-// stub keeps the strings of the decoded pod, and shares the namespace.
-func stub(pod *corev1.Pod) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace:       unique.Make(pod.Namespace).Value(),
-		Name:            pod.Name,
-		UID:             pod.UID,
-		ResourceVersion: pod.ResourceVersion,
-	}}
 }
 
 // barriers returns the containers that have a launch barrier, with nothing else.

@@ -1,15 +1,19 @@
 package podcache_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -47,20 +51,20 @@ func TestTrimKeepsWhatPlansRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, kept, again)
 
-	mark := cache.DeletedFinalStateUnknown{Key: "default/web"}
+	mark := toolscache.DeletedFinalStateUnknown{Key: "default/web"}
 	same, err := podcache.Trim(mark)
 	require.NoError(t, err)
 	assert.Equal(t, mark, same)
 }
 
-func TestOfOtherPodsTheNameIsKept(t *testing.T) {
+func TestOnlyPodsThatOrderConcernsAreCached(t *testing.T) {
 	gate := gen.ReadinessGate(contract.KruisePodReady)
 	ours := func(pod *corev1.Pod) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.kruise.io/v1beta1", Kind: "CloneSet", Name: "web", UID: "u", Controller: new(true)}}
 	}
 	for name, tt := range map[string]struct {
-		pod   *corev1.Pod
-		whole bool
+		pod  *corev1.Pod
+		kept bool
 	}{
 		"nothing asks for us":             {gen.Pod("web", gen.Image("main", "app:1"), gen.Ready(gen.Epoch())), false},
 		"a gate that nobody answers":      {gen.Pod("web", gate), true},
@@ -69,23 +73,26 @@ func TestOfOtherPodsTheNameIsKept(t *testing.T) {
 		"a barrier":                       {gen.Pod("web", gen.Image("main", "app:1"), gen.Change(waits("web"))), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trimmed, err := podcache.Trim(tt.pod)
-			require.NoError(t, err)
-			_, whole := trimmed.(*corev1.Pod)
-			assert.Equal(t, tt.whole, whole)
-			if whole {
-				return
+			tt.pod.ResourceVersion = "7"
+			server := &toolscache.ListWatch{
+				ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+					return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "8"}, Items: []corev1.Pod{*tt.pod}}, nil
+				},
+				WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 			}
-			stub := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-				Namespace: tt.pod.Namespace, Name: "web", UID: tt.pod.UID, ResourceVersion: tt.pod.ResourceVersion,
-			}}
-			assert.Equal(t, stub, trimmed)
-			again, err := podcache.Trim(trimmed)
-			require.NoError(t, err)
-			assert.Equal(t, stub, again)
+			informer := podcache.Filter().Limit(fastclient.CacheOptions("", nil).NewInformer)(
+				toolscache.ToListWatcherWithWatchListSemantics(server, onlyLists{}), &corev1.Pod{}, 0, toolscache.Indexers{})
+			go informer.RunWithContext(t.Context())
+			require.True(t, toolscache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+			assert.Equal(t, tt.kept, len(informer.GetStore().List()) == 1)
 		})
 	}
 }
+
+// onlyLists is a client that cannot list in a watch.
+type onlyLists struct{}
+
+func (onlyLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 func waits(name string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.Containers[0].Env = []corev1.EnvVar{podmarks.Barrier(name, 10)} }

@@ -1,6 +1,8 @@
 package recreate_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,14 +12,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/flotilla-project/flotilla/core/contract"
+	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
+	"github.com/flotilla-project/flotilla/core/controllers/pass"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
+	"github.com/flotilla-project/flotilla/daemon/internal/recreate"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/plan"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate/result"
 )
@@ -25,10 +34,15 @@ import (
 // givenPod returns a pod with containers a and b and a readiness gate.
 func givenPod(t *testing.T, c client.Client) *corev1.Pod {
 	t.Helper()
+	return givenPodWith(t, c, []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}})
+}
+
+func givenPodWith(t *testing.T, c client.Client, gates []corev1.PodReadinessGate) *corev1.Pod {
+	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
 		Spec: corev1.PodSpec{
-			NodeName: "node-1", ReadinessGates: []corev1.PodReadinessGate{{ConditionType: contract.KruisePodReady}},
+			NodeName: "node-1", ReadinessGates: gates,
 			Containers: []corev1.Container{{Name: "a", Image: "app:1"}, {Name: "b", Image: "app:1"}},
 		},
 	}
@@ -184,4 +198,88 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 		assert.Equal(t, plan.MessagePodGone, r.Status.Message)
 		assert.Empty(t, machine.killed())
 	})
+}
+
+// givenSeenRequest returns a request that the manager has seen: the next events decide when it looks again.
+func givenSeenRequest(t *testing.T, c client.Client, pod *corev1.Pod) *v1beta1.ContainerRecreateRequest {
+	t.Helper()
+	r := newRequest("again", pod, "a")
+	r.Spec.ActiveDeadlineSeconds = new(int64(3600))
+	require.NoError(t, c.Create(t.Context(), r))
+	return testenv.Passes(t, &env, r, func(r *v1beta1.ContainerRecreateRequest) bool {
+		_, seen := r.Annotations[plan.FirstSeenAnnotation]
+		return seen
+	})
+}
+
+// endsWithItsPod deletes the pod after the passes that the request itself has caused, and waits until that ends the request.
+func endsWithItsPod(t *testing.T, c client.Client, r *v1beta1.ContainerRecreateRequest, pod *corev1.Pod) {
+	t.Helper()
+	<-time.After(2 * time.Second)
+	begin := time.Now()
+	require.NoError(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	completes(t, c, r)
+	assert.Equal(t, plan.MessagePodGone, r.Status.Message)
+	assert.Less(t, time.Since(begin), plan.NoAnswer/2, "no event has woken it")
+}
+
+// The manager follows pods that it caches and pods that it does not.
+func TestARequestEndsWithItsPod(t *testing.T) {
+	c := givenController(t)
+	for name, gates := range map[string][]corev1.PodReadinessGate{
+		"cached":     {{ConditionType: contract.KruisePodReady}},
+		"not cached": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := givenPodWith(t, c, gates)
+			endsWithItsPod(t, c, givenSeenRequest(t, c, pod), pod)
+		})
+	}
+}
+
+// After a watch that broke off, nothing shows which pods are gone.
+func TestARequestEndsWithAPodWhoseDeletionIsMissed(t *testing.T) {
+	var pod *corev1.Pod
+	var missed atomic.Bool
+	miss := func(e watch.Event) (watch.Event, bool) {
+		gone, ok := e.Object.(*corev1.Pod)
+		switch {
+		case !ok || gone.UID != pod.UID || gone.DeletionTimestamp == nil && e.Type != watch.Deleted:
+			return e, true
+		case missed.Swap(true):
+			return e, false
+		}
+		status := apierrors.NewResourceExpired("the watch broke off").Status()
+		return watch.Event{Type: watch.Error, Object: &status}, true
+	}
+	cached, pods := cacheOf("")
+	inner := cached.NewInformer
+	cached.NewInformer = func(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		if _, ok := example.(*corev1.Pod); ok {
+			from = filtered(from, miss)
+		}
+		return inner(from, example, resync, indexers)
+	}
+	c := env.Client(t)
+	pod = givenPodWith(t, c, nil)
+	env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
+		return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, UserAgent: userAgent}, &recreate.Backlog{}, pods)
+	})
+	endsWithItsPod(t, c, givenSeenRequest(t, c, pod), pod)
+	assert.True(t, missed.Load())
+}
+
+// filtered returns a server whose watches pass events through the filter.
+func filtered(from toolscache.ListerWatcher, pass watch.FilterFunc) toolscache.ListerWatcher {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: toolscache.ToListerWithContext(from).ListWithContext,
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			inner, err := toolscache.ToWatcherWithContext(from).WatchWithContext(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(inner, pass), nil
+		},
+	}
 }

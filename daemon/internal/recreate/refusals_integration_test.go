@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -20,8 +19,6 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/await"
 	"github.com/flotilla-project/flotilla/core/testing/testenv/faults"
 
-	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
-	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
 	"github.com/flotilla-project/flotilla/daemon/internal/recreate"
 )
 
@@ -39,12 +36,9 @@ func TestARefusedManagerIsQuiet(t *testing.T) {
 		c := env.Client(t)
 		pod := givenPod(t, c)
 		shaky := faults.Over(env, f.Send)
-		cached := cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:                       fastclient.Within(pod.Namespace, podcache.ByObject("")),
-			&v1beta1.ContainerRecreateRequest{}: fastclient.Within(pod.Namespace, cache.ByObject{}),
-		}}
+		cached, pods := cacheOf(pod.Namespace)
 		shaky.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-			return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent}, &recreate.Backlog{})
+			return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, Namespace: pod.Namespace, UserAgent: userAgent}, &recreate.Backlog{}, pods)
 		})
 		machine := givenNode(t, c, pod)
 		r := newRequest("again", pod, "a")

@@ -9,9 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
 	"github.com/flotilla-project/flotilla/daemon/internal/podcache"
@@ -28,8 +30,8 @@ const workers = 3
 const podIndex = "podUID"
 
 // SetUp adds the controller to the manager, and lets the backlog count by its cache. The manager's cache must hold pods as
-// podcache.ByObject defines.
-func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings, backlog *Backlog) error {
+// podcache.ByObject defines, of those that the filter passes.
+func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings, backlog *Backlog, pods *scope.Filter) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1beta1.ContainerRecreateRequest{}, podIndex, podOf); err != nil {
 		return fmt.Errorf("index requests by pod: %w", err)
 	}
@@ -57,6 +59,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, o pass.Settings, backlog *Back
 		For(&v1beta1.ContainerRecreateRequest{}).
 		Watches(&v1beta1.ContainerRecreateRequest{}, r.turns()).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.requestsFor)).
+		WatchesRawSource(source.Func(r.others(pods))).
 		WithOptions(o.Options(workers)).
 		Complete(r)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-project/flotilla/core/controllers/fastclient"
 	"github.com/flotilla-project/flotilla/core/controllers/pass"
+	"github.com/flotilla-project/flotilla/core/controllers/scope"
 	"github.com/flotilla-project/flotilla/core/testing/testenv"
 
 	"github.com/flotilla-project/flotilla/daemon/api/v1beta1"
@@ -33,8 +34,15 @@ func givenController(t *testing.T) client.Client {
 
 func givenControllerWith(t *testing.T, backlog *recreate.Backlog) client.Client {
 	t.Helper()
-	cached := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject("")}}
+	cached, pods := cacheOf("")
 	return env.Control(t, cached, func(mgr manager.Manager, reader fastclient.Options) error {
-		return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, UserAgent: userAgent}, backlog)
+		return recreate.SetUp(t.Context(), mgr, pass.Settings{Reader: reader, UserAgent: userAgent}, backlog, pods)
 	})
+}
+
+// cacheOf returns the options of the manager's cache of one namespace or, when it is empty, of all, and its filter of pods.
+func cacheOf(namespace string) (cache.Options, *scope.Filter) {
+	o, pods := fastclient.CacheOptions(namespace, map[client.Object]cache.ByObject{&corev1.Pod{}: podcache.ByObject(namespace)}), podcache.Filter()
+	o.NewInformer = pods.Limit(o.NewInformer)
+	return o, pods
 }
