@@ -39,12 +39,13 @@ type pass struct {
 	Snapshot
 	tags    []tag // sorted by name and tag
 	pulls   map[ID]*Pull
+	began   map[ID]time.Time // as the status has it
 	started map[ID]bool
 	plan    Plan
 }
 
 func newPass(s Snapshot) *pass {
-	p := &pass{Snapshot: s, pulls: map[ID]*Pull{}, started: map[ID]bool{}}
+	p := &pass{Snapshot: s, pulls: map[ID]*Pull{}, began: map[ID]time.Time{}, started: map[ID]bool{}}
 	if s.Image != nil && s.Image.DeletionTimestamp == nil {
 		p.readTags()
 	}
@@ -78,6 +79,38 @@ func (p *pass) readTags() {
 		}
 		slices.SortFunc(p.tags[first:], func(a, b tag) int { return cmp.Compare(a.Tag, b.Tag) })
 	}
+	p.sortRequests()
+}
+
+// sortRequests brings the requests into the order in which their pulls began, and then in which their tags were added: an agent
+// that is restarted has no other memory of its queue.
+func (p *pass) sortRequests() {
+	added := make(map[ID]time.Time, len(p.tags))
+	for i := range p.tags {
+		t := &p.tags[i]
+		if t.before != nil && t.before.StartTime != nil {
+			p.began[t.ID] = t.before.StartTime.Time
+		}
+		if t.spec.CreatedAt != nil {
+			added[t.ID] = t.spec.CreatedAt.Time
+		}
+	}
+	slices.SortStableFunc(p.plan.Requests, func(a, b PullRequest) int {
+		return cmp.Or(p.compareBegan(a.ID, b.ID), p.began[a.ID].Compare(p.began[b.ID]), added[a.ID].Compare(added[b.ID]))
+	})
+}
+
+// compareBegan puts pulls that an earlier process began before others.
+func (p *pass) compareBegan(a, b ID) int {
+	_, first := p.began[a]
+	_, second := p.began[b]
+	switch {
+	case first == second:
+		return 0
+	case first:
+		return -1
+	}
+	return 1
 }
 
 func byTag(states []v1beta1.ImageTagStatus) map[string]*v1beta1.ImageTagStatus {
@@ -137,8 +170,8 @@ func (p *pass) dropUnwanted() {
 	p.plan.Unfinished = len(p.plan.Requests) > 0
 }
 
-// fillSlots gives free slots to queued pulls: to the namespace that holds the fewest, and first in first out. A namespace
-// gets a second slot once each that waits has one. Nothing starts while there is an obstacle.
+// fillSlots gives free slots to queued pulls: to those that an earlier process began, then to the namespace that holds the fewest,
+// and first in first out. A namespace gets a second slot once each that waits has one. Nothing starts while there is an obstacle.
 func (p *pass) fillSlots() {
 	if p.obstacle() != "" {
 		return
@@ -153,7 +186,9 @@ func (p *pass) fillSlots() {
 		}
 	}
 	for queue := p.queue(); len(queue) > 0 && (p.Slots <= 0 || taken < p.Slots); taken++ {
-		next := slices.MinFunc(queue, func(a, b ID) int { return cmp.Compare(held[namespaces[a]], held[namespaces[b]]) })
+		next := slices.MinFunc(queue, func(a, b ID) int {
+			return cmp.Or(p.compareBegan(a, b), cmp.Compare(held[namespaces[a]], held[namespaces[b]]))
+		})
 		queue = slices.DeleteFunc(queue, func(id ID) bool { return id == next })
 		held[namespaces[next]]++
 		p.started[next] = true

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -162,6 +163,54 @@ func TestARestartedAgentGoesOn(t *testing.T) {
 		{Tag: "b", Version: 1, Phase: v1beta1.ImagePulling, StartTime: at(-30)},
 		{Tag: "c", Version: 2, Phase: v1beta1.ImagePulling, StartTime: at(0)},
 	}, states(p), "the start is kept so that the deadline is, and states without a tag go")
+}
+
+// A restarted agent has no memory: the order of its queue comes from the NodeImage.
+func TestARestartedAgentKeepsTheOrder(t *testing.T) {
+	type tag struct {
+		name, namespace string
+		added           int
+		began           *metav1.Time
+	}
+	for name, tt := range map[string]struct {
+		tags []tag
+		want []string
+	}{
+		"a pull that began goes on, and keeps its start": {
+			[]tag{{"a", "shop", -60, nil}, {"z", "shop", -540, at(-530)}}, []string{"z"},
+		},
+		"whoever waits for longer":          {[]tag{{"a", "shop", -600, nil}, {"z", "shop", -60, at(-50)}}, []string{"z"}},
+		"whatever namespaces have":          {[]tag{{"a", "other", -60, nil}, {"y", "shop", -50, at(-40)}, {"z", "shop", -540, at(-530)}}, []string{"z", "y"}},
+		"the first to begin is first":       {[]tag{{"a", "shop", -60, at(-10)}, {"z", "shop", -60, at(-20)}}, []string{"z"}},
+		"none began: the one added first":   {[]tag{{"a", "shop", -60, nil}, {"z", "shop", -540, nil}}, []string{"z"}},
+		"added at once: as they are listed": {[]tag{{"z", "shop", -60, nil}, {"a", "shop", -60, nil}}, []string{"z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tags []v1beta1.ImageTagSpec
+			var before []v1beta1.ImageTagStatus
+			for _, one := range tt.tags {
+				spec := wanted(one.name, 1)
+				spec.CreatedAt, spec.OwnerReferences = at(one.added), []corev1.ObjectReference{{Namespace: one.namespace}}
+				tags = append(tags, spec)
+				state := v1beta1.ImageTagStatus{Tag: one.name, Version: 1, Phase: v1beta1.ImageWaiting}
+				if one.began != nil {
+					state.Phase, state.StartTime = v1beta1.ImagePulling, one.began
+				}
+				before = append(before, state)
+			}
+			p := compute(t, plan.Snapshot{Image: withStatus(image(tags...), before...), Slots: len(tt.want)})
+			var got []string
+			for _, started := range p.Start {
+				got = append(got, started.Tag)
+			}
+			assert.Equal(t, tt.want, got)
+			for i, state := range states(p) {
+				if began := before[i].StartTime; began != nil && slices.Contains(tt.want, state.Tag) {
+					assert.Equal(t, began, state.StartTime)
+				}
+			}
+		})
+	}
 }
 
 func TestNothingBeginsWithoutARuntime(t *testing.T) {
