@@ -40,14 +40,22 @@ func parseLocation(text string) location {
 	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
 		p.host = dockerHub
 	}
-	// The API version in front of a path does not belong to the repository.
+	return p
+}
+
+// parsePlace reads where an entry holds. An API version in front of its path belongs to the registry; in the name of an image,
+// it is a part of the repository. A path that ends with a slash begins no other name.
+func parsePlace(text string) location {
+	p := parseLocation(text)
 	for _, version := range []string{"/v1", "/v2"} {
 		if strings.HasPrefix(p.path, version+"/") {
 			p.path = strings.TrimPrefix(p.path, version)
 			break
 		}
 	}
-	p.path = strings.TrimSuffix(p.path, "/")
+	if p.path == "/" {
+		p.path = ""
+	}
 	return p
 }
 
@@ -85,7 +93,7 @@ func Match(entries []Entry, image string) []cri.Auth {
 	target := parseLocation(image)
 	matches := []match(nil)
 	for _, e := range entries {
-		if p := parseLocation(e.Location); p.matches(target) {
+		if p := parsePlace(e.Location); p.matches(target) {
 			matches = append(matches, match{location: p, auth: e.Auth})
 		}
 	}
