@@ -65,6 +65,8 @@ func TestNumbers(t *testing.T) {
 		{"a minimum of a workload that is gone", budget(minAvailable("2")), ready(3), nil, [4]int32{0, 0, 3, 0}},
 		{"a minimum of a workload that is scaled to zero", budget(minAvailable("2")), ready(3), workload(0), [4]int32{0, 0, 3, 0}},
 		{"a minimum of pods without a workload", budget(minAvailable("2")), uncontrolled(3), nil, [4]int32{0, 2, 3, 1}},
+		{"a minimum of pods without a controller whose target is scaled to zero", budget(minAvailable("2"), targeted), uncontrolled(3), workload(0), [4]int32{0, 0, 0, 0}},
+		{"a minimum of pods without a controller beside a workload that is scaled to zero", budget(minAvailable("2")), uncontrolled(3), workload(0), [4]int32{0, 2, 3, 1}},
 		{"a minimum above the replicas that surplus pods meet", budget(minAvailable("12")), ready(13), workload(10), [4]int32{10, 12, 13, 1}},
 		{"both limits are set", budget(maxUnavailable("1"), minAvailable("1")), ready(5), workload(5), [4]int32{5, 4, 5, 1}},
 		{"no limit is set", budget(), ready(5), workload(5), [4]int32{5, 5, 5, 0}},

@@ -222,7 +222,7 @@ func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
 	spec := &s.Budget.Spec
 	protected := protectedTotal(s.Budget)
 	orphaned := protected == nil && !slices.ContainsFunc(s.Workloads, func(w disruption.Workload) bool { return w.Replicas > 0 }) &&
-		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) == nil })
+		(spec.TargetReference != nil || !slices.ContainsFunc(pods, hasNoController))
 	p.Status.TotalReplicas = total(protected, s.Workloads)
 	p.Status.DesiredAvailable, p.Err = desired(spec, p.Status.TotalReplicas, orphaned)
 	p.Status.CurrentAvailable = 0
@@ -235,6 +235,8 @@ func (p *Plan) count(s *Snapshot, pods []*corev1.Pod) {
 	p.Status.CurrentAvailable = max(0, p.Status.CurrentAvailable-int32(len(p.unseen))) //nolint:gosec // no more than grants
 	p.Status.UnavailableAllowed = disruption.Allowed(&p.Status)
 }
+
+func hasNoController(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) == nil }
 
 // protectedTotal is the user's number of replicas; nil for none.
 func protectedTotal(b *v1beta1.PodUnavailableBudget) *int32 {
