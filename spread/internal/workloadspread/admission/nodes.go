@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -18,6 +20,7 @@ func validateNodes(subset *v1beta1.WorkloadSpreadSubset, at *field.Path) field.E
 	if required := subset.RequiredNodeSelector; required != nil {
 		_, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{*required}}, field.WithPath(at))
 		errs = append(errs, fieldErrors(err, at.Child("requiredNodeSelector"), ".nodeSelectorTerms[0]", ".requiredNodeSelector")...)
+		errs = append(errs, validateMatchFields(required, at.Child("requiredNodeSelector"))...)
 	}
 	for i := range subset.PreferredNodeSelector {
 		term := &subset.PreferredNodeSelector[i]
@@ -27,6 +30,7 @@ func validateNodes(subset *v1beta1.WorkloadSpreadSubset, at *field.Path) field.E
 		}
 		_, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term.Preference}}, field.WithPath(path))
 		errs = append(errs, fieldErrors(err, path, ".nodeSelectorTerms[0]", ".preference")...)
+		errs = append(errs, validateMatchFields(&term.Preference, path.Child("preference"))...)
 	}
 	return errs
 }
@@ -50,6 +54,24 @@ func fieldErrors(err error, at *field.Path, old, replacement string) field.Error
 		renamed := *known
 		renamed.Field = strings.Replace(known.Field, old, replacement, 1)
 		errs = append(errs, &renamed)
+	}
+	return errs
+}
+
+// validateMatchFields checks the fields by the rules of the API server for pods. The parser checks operators and the number of
+// values alone.
+func validateMatchFields(term *corev1.NodeSelectorTerm, at *field.Path) (errs field.ErrorList) {
+	for i, r := range term.MatchFields {
+		path := at.Child("matchFields").Index(i)
+		if r.Key != metav1.ObjectNameField {
+			errs = append(errs, field.Invalid(path.Child("key"), r.Key, "not a valid field selector key: must be "+metav1.ObjectNameField))
+			continue
+		}
+		for j, value := range r.Values {
+			for _, why := range apivalidation.NameIsDNSSubdomain(value, false) {
+				errs = append(errs, field.Invalid(path.Child("values").Index(j), value, why))
+			}
+		}
 	}
 	return errs
 }
