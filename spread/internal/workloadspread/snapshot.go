@@ -127,6 +127,13 @@ func (r *Snapshots) readTarget(
 	if s.Target.Latest, err = r.Workloads.Latest(ctx, workload, children, r.Versioned); err != nil {
 		return hidden("read the revision of the target", err)
 	}
+	if workloads.HasOrdinals(kind) {
+		ordinals, err := r.Workloads.Ordinals(ctx, workload)
+		if err != nil {
+			return hidden("read the ordinals of the target", err)
+		}
+		s.Target.Ordinals = &ordinals
+	}
 	if subsets.HasLabels(s.Spread) {
 		if s.Target.Selector, err = r.Workloads.SelectorKeys(ctx, workload); err != nil {
 			return hidden("read the selector of the target", err)

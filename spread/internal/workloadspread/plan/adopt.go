@@ -20,7 +20,8 @@ import (
 // adopt finds subsets for running pods that have none. Pods that were there before the spread enter the best subset for
 // their node, even beyond its limit, and count from now on: their place was not given away. Others enter one only while it
 // has a place: admission let them pass because there was none, or was not asked. Such a pod gets a note of its place first,
-// as a pod that is being created does, and keeps it until it carries the mark.
+// as a pod that is being created does, and keeps it until it carries the mark. A pod with an ordinal enters the subset of its
+// ordinal alone: the next pods get their subsets by number, whether these are full or not.
 func (c *computation) adopt() {
 	taken := map[string][]int32{}
 	for _, pod := range c.loose {
@@ -64,10 +65,11 @@ func (c *computation) holds(version string, subset int, pod string) bool {
 // most, then whether the pod is as the subset's patch makes it, then whether there is room; of equal ones the first.
 func (c *computation) subsetFor(pod *corev1.Pod, node *corev1.Node, g *group, taken []int32, beyond bool) int {
 	best, score := subsets.None, int64(-1)
+	mayEnter := c.mayEnter(pod, beyond)
 	ledger := c.known(g.version)
 	for i := range c.limits {
 		subset := &c.Spread.Spec.Subsets[i]
-		if !fits(pod, node, subset) {
+		if !mayEnter(i) || !fits(pod, node, subset) {
 			continue
 		}
 		_, holds := ledger[i].CreatingPods[pod.Name]
@@ -87,6 +89,20 @@ func (c *computation) subsetFor(pod *corev1.Pod, node *corev1.Node, g *group, ta
 		}
 	}
 	return best
+}
+
+// mayEnter returns which subsets are open to a pod: where ordinals decide and the pod is no older than the spread, the one of its
+// ordinal.
+func (c *computation) mayEnter(pod *corev1.Pod, old bool) func(subset int) bool {
+	o := c.Target.Ordinals
+	if o == nil || old {
+		return func(int) bool { return true }
+	}
+	own := subsets.None
+	if rank, ok := o.Rank(pod.Name); ok {
+		own = subsets.SubsetOfRank(c.Spread, c.limits, rank)
+	}
+	return func(subset int) bool { return subset == own }
 }
 
 // hasPatch reports whether the subset has a patch that would change nothing but annotations of the pod.

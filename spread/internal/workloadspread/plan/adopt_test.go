@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-project/flotilla/core/testing/gen"
 
 	"github.com/flotilla-project/flotilla/spread/api/v1beta1"
+	"github.com/flotilla-project/flotilla/spread/internal/subsets"
 )
 
 // later is a pod that was created after the spread without a subset, and runs on a node of zone a.
@@ -154,4 +155,43 @@ func TestPlacesUnderWayAreReadOnce(t *testing.T) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	assert.Less(t, allocated(creating), 2*allocated(0), "bytes that are allocated, with and without places under way")
+}
+
+// A StatefulSet of 5 with limits 2 and 2: web-4 is beyond all limits, and runs in the zone of b by chance. While web-3 is replaced, b
+// has a place, which the next web-3 gets.
+func TestAPodBeyondAllLimitsTakesNoPlaceOfAnOrdinal(t *testing.T) {
+	s := given("a=2 b=2")
+	s.Spec.TargetReference = &v1beta1.TargetReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}
+	pod := func(i int, uid types.UID) *corev1.Pod { // as the webhook makes it
+		made := ready(fmt.Sprint("web-", i), gen.Created(gen.Epoch().Add(time.Second)), gen.OnNode("node-b"))
+		made.UID = uid
+		if at := subsets.SubsetOfRank(s, subsets.Limits(s, nil), i); at != subsets.None {
+			metav1.SetMetaDataAnnotation(&made.ObjectMeta, v1beta1.MatchedAnnotation, fmt.Sprintf(`{"name":"web","subset":%q}`, s.Spec.Subsets[at].Name))
+		}
+		return made
+	}
+	a := adoption{Snapshot: snapshot(s), answer: func(*action.Action) error { return nil }}
+	a.Target = Target{Latest: v1beta1.VersionIgnored, Ordinals: &subsets.Ordinals{}}
+	for i := range 5 {
+		a.Pods = append(a.Pods, pod(i, types.UID(fmt.Sprint("old-", i))))
+	}
+	settle := func() {
+		for n := 0; a.pass() && n < 10; n++ {
+			a.Now = a.Now.Add(time.Second)
+		}
+	}
+	settle()
+	assert.Equal(t, "a 2/0 b 2/0", count(a.Spread.Status.SubsetStatuses))
+	a.Pods[3] = a.Pods[3].DeepCopy()
+	a.Pods[3].DeletionTimestamp = new(metav1.NewTime(a.Now))
+	settle()
+	a.Pods[3] = pod(3, "new-3")
+	settle()
+	assert.Equal(t, "a 2/0 b 2/0", count(a.Spread.Status.SubsetStatuses))
+	assert.NotContains(t, a.Pods[4].Annotations, v1beta1.MatchedAnnotation)
+
+	delete(a.Pods[3].Annotations, v1beta1.MatchedAnnotation) // the webhook was down when it came
+	settle()
+	assert.Equal(t, "a 2/0 b 2/0", count(a.Spread.Status.SubsetStatuses), "its place is its own")
+	assert.Contains(t, a.Pods[3].Annotations[v1beta1.MatchedAnnotation], `"subset":"b"`)
 }

@@ -48,6 +48,8 @@ type Target struct {
 	Deletable *int32
 	// HasCosts is true if the workload scales in by deletion costs.
 	HasCosts bool
+	// Ordinals is how a StatefulSet numbers its pods, which decides about their subsets; nil for other kinds.
+	Ordinals *subsets.Ordinals
 	// Versioned are the kinds with separate places for each revision of pods.
 	Versioned subsets.Versioned
 	// Selector are the keys of the labels by which the workload selects its pods; read only if HasLabels is true.
