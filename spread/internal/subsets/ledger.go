@@ -1,6 +1,7 @@
 package subsets
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -17,6 +18,8 @@ const (
 	// recycleAge is how old a place is at least that another pod takes over: by then the status counts the pod that it was
 	// kept for, if that was created at once, and the webhook knows how many pods are wanted. Times have whole seconds.
 	recycleAge = 3 * time.Second
+	// mostAsked is how many of the oldest places are looked at for one that is left: each may cost a read of a pod.
+	mostAsked = 8
 	// DeletingLife is how long a deletion that was admitted may take to begin.
 	DeletingLife = 15 * time.Second
 )
@@ -161,6 +164,9 @@ func (l *Ledger) Admit(id string, now metav1.Time, gone func(name string) bool) 
 	return None
 }
 
+// Has reports whether a place is kept under the id.
+func (l *Ledger) Has(id string) bool { return l.placeOf(id) != None }
+
 func (l *Ledger) placeOf(id string) int {
 	return slices.IndexFunc(l.Entries, func(s v1beta1.SubsetStatus) bool {
 		_, ok := s.CreatingPods[id]
@@ -176,30 +182,43 @@ func (l *Ledger) leftBy(name string) int {
 	})
 }
 
-// Recycle frees the oldest place of a pod that had no name if more places are kept than pods can still come: the creation
-// that it was kept for was refused, and this is another try. wanted returns how many pods the version has at most, and
-// whether that is known; it is asked only if there is such a place.
-func (l *Ledger) Recycle(now metav1.Time, wanted func() (most int32, known bool)) {
+// Recycle frees the oldest place that a refused creation has left if more places are kept than pods can still come: this is another
+// try. The place of a pod with a name is left once gone reports that there is no such pod. wanted returns how many pods the version
+// has at most, and whether that is known; it is asked only if there is a place that is old enough.
+func (l *Ledger) Recycle(now metav1.Time, gone func(name string) bool, wanted func() (most int32, known bool)) {
 	var present int32
-	from := None
-	oldest := ""
+	var old []place
 	since := now.Add(-recycleAge)
 	for i := range l.Entries {
 		e := &l.Entries[i]
 		present += e.Replicas + int32(len(e.CreatingPods)) - int32(len(e.DeletingPods))
-		for _, id := range slices.Sorted(maps.Keys(e.CreatingPods)) {
-			if at := e.CreatingPods[id]; isUID(id) && !at.After(since) && (from == None || at.Time.Before(since)) {
-				from, oldest, since = i, id, at.Time
+		for id, at := range e.CreatingPods {
+			if !at.After(since) {
+				old = append(old, place{i, id, at.Time})
 			}
 		}
 	}
-	if from == None {
+	if len(old) == 0 {
 		return
 	}
-	if most, known := wanted(); known && present >= most {
-		delete(l.Entries[from].CreatingPods, oldest)
-		l.changed = true
+	if most, known := wanted(); !known || present < most {
+		return
 	}
+	slices.SortFunc(old, func(a, b place) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
+	for _, p := range old[:min(len(old), mostAsked)] {
+		if isUID(p.id) || gone(p.id) {
+			delete(l.Entries[p.subset].CreatingPods, p.id)
+			l.changed = true
+			return
+		}
+	}
+}
+
+// place is one that is kept for a pod under way.
+type place struct {
+	subset int
+	id     string
+	since  time.Time
 }
 
 // isUID reports whether the id of a place is one that was made up for a pod without a name.

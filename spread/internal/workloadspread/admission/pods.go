@@ -233,8 +233,8 @@ func (w *Pods) byRoom(ctx context.Context, m *member, pod *corev1.Pod, match *v1
 			used = b.Spread()
 			now := metav1.NewTime(w.Clock.Now()).Rfc3339Copy()
 			l := b.Ledger(m.version)
-			if match.UID != "" { // a named pod finds its own place again
-				l.Recycle(now, func() (int32, bool) { return w.wanted(ctx, m) })
+			if !l.Has(id) { // a pod that tries again finds its own place
+				l.Recycle(now, gone, func() (int32, bool) { return w.wanted(ctx, m) })
 			}
 			i = l.Admit(id, now, gone)
 		},

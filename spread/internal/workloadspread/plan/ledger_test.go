@@ -49,20 +49,27 @@ func TestPodsFillSubsetsInOrder(t *testing.T) {
 }
 
 // rolloutUnderAQuota is a rollout under a quota without room for the surge: an old pod ends every three seconds, and until then each
-// creation is refused after it got its place. It returns in which subsets the new pods are.
-func rolloutUnderAQuota(replicas int, recycle bool) map[string]int {
+// creation is refused after it got its place. Pods come with a name of each try, or with none. It returns in which subsets the new
+// pods are.
+func rolloutUnderAQuota(replicas int, named, recycle bool) map[string]int {
 	s, now := given("a=3 b"), gen.Epoch().Add(time.Hour)
 	var pods []*corev1.Pod
 	got := map[string]int{}
 	nextEnd, free, pause := now.Add(5*time.Second), 0, 5*time.Millisecond
+	gone := func(name string) bool {
+		return !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == name })
+	}
 	for tries := 1; len(pods) < replicas; tries++ {
 		for ; !nextEnd.After(now); nextEnd = nextEnd.Add(3 * time.Second) {
 			free++
 		}
 		b, uid := subsets.Open(s.DeepCopy(), subsets.Limits(s, nil)), fmt.Sprintf("00000000-0000-4000-8000-%012d", tries)
+		if named {
+			uid = fmt.Sprint("p", tries)
+		}
 		at := metav1.NewTime(now).Rfc3339Copy()
 		if recycle {
-			b.Ledger("new").Recycle(at, func() (int32, bool) { return int32(replicas), true })
+			b.Ledger("new").Recycle(at, gone, func() (int32, bool) { return int32(replicas), true })
 		}
 		i := b.Ledger("new").Admit(uid, at, nobody)
 		b.Close()
@@ -88,8 +95,10 @@ func rolloutUnderAQuota(replicas int, recycle bool) map[string]int {
 
 // A creation that was refused after it got its place is tried again, and that takes no further place.
 func TestRefusedCreationsGiveTheirPlacesToTheNext(t *testing.T) {
-	assert.Equal(t, map[string]int{"a": 3, "b": 7}, rolloutUnderAQuota(10, true))
-	assert.NotEqual(t, map[string]int{"a": 3, "b": 7}, rolloutUnderAQuota(10, false), "the story asks for it")
+	for _, named := range []bool{false, true} {
+		assert.Equal(t, map[string]int{"a": 3, "b": 7}, rolloutUnderAQuota(10, named, true))
+		assert.NotEqual(t, map[string]int{"a": 3, "b": 7}, rolloutUnderAQuota(10, named, false), "the story asks for it")
+	}
 }
 
 func TestPlacesAreRecycled(t *testing.T) {
@@ -108,7 +117,9 @@ func TestPlacesAreRecycled(t *testing.T) {
 		"more pods can come":            {map[string]metav1.Time{first: at(0), second: at(1)}, 7, 0, 10, []string{first, second}},
 		"others are about to go":        {map[string]metav1.Time{first: at(0), second: at(1)}, 8, 1, 10, []string{first, second}},
 		"it may be on its way":          {map[string]metav1.Time{first: at(8), second: at(9)}, 8, 0, 10, []string{first, second}},
-		"a named pod tries itself":      {map[string]metav1.Time{"web-0": at(0), "web-1": at(1)}, 8, 0, 10, []string{"web-0", "web-1"}},
+		"named pods that are there":     {map[string]metav1.Time{"web-0": at(0), "web-1": at(1)}, 8, 0, 10, []string{"web-0", "web-1"}},
+		"a named pod that never came":   {map[string]metav1.Time{"web-0": at(0), "lost": at(1)}, 8, 0, 10, []string{"web-0"}},
+		"a named pod on its way":        {map[string]metav1.Time{"web-0": at(0), "lost": at(8)}, 8, 0, 10, []string{"lost", "web-0"}},
 		"nobody knows how many come":    {map[string]metav1.Time{first: at(0)}, 10, 0, -1, []string{first}},
 		"the workload has been scaled":  {map[string]metav1.Time{first: at(0), second: at(1)}, 10, 0, 4, []string{second}},
 		"there is no place to be freed": {nil, 10, 0, 4, nil},
@@ -121,7 +132,7 @@ func TestPlacesAreRecycled(t *testing.T) {
 		s.Status.VersionedSubsetStatuses = map[string][]v1beta1.SubsetStatus{v1beta1.VersionIgnored: {e, {Name: "b"}}}
 		b := subsets.Open(s, subsets.Limits(s, nil))
 		l := b.Ledger(v1beta1.VersionIgnored)
-		l.Recycle(at(10), func() (int32, bool) { return c.wanted, c.wanted >= 0 })
+		l.Recycle(at(10), func(name string) bool { return name == "lost" }, func() (int32, bool) { return c.wanted, c.wanted >= 0 })
 		assert.Equal(t, c.left, slices.Sorted(maps.Keys(l.Entries[0].CreatingPods)), name)
 		assert.Equal(t, len(c.left) < len(c.creating), b.Close(), name)
 	}
