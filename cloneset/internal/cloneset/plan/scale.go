@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/flotilla-project/flotilla/core/contract"
 	"github.com/flotilla-project/flotilla/core/plan/action"
 	"github.com/flotilla-project/flotilla/core/pods/lifecycle"
 	"github.com/flotilla-project/flotilla/core/pods/podstate"
@@ -89,7 +90,11 @@ func finishDeletion(p *pass) {
 		if !o.deleting || o.touched || lifecycle.Hooked(preDelete(p.Set), o.Pod) {
 			continue
 		}
-		step.Actions = append(step.Actions, p.deletePod(&step, o, podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has released it"}))
+		why := podupdate.DeleteReason{Reason: "HookReleased", Message: "the preDelete hook has released it"}
+		if o.Pod.Labels[contract.SpecifiedDeleteLabel] == contract.SpecifiedDeleteForUpdate && p.Chosen.Update != nil {
+			why.Event = recreated(o, p.Chosen.Update)
+		}
+		step.Actions = append(step.Actions, p.deletePod(&step, o, why))
 	}
 	p.addWithHandovers(step)
 }

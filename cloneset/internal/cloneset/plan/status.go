@@ -36,7 +36,8 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus 
 		status.CurrentRevision = status.UpdateRevision
 	}
 	now := metav1.NewTime(s.Now)
-	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation || !reported(status.Conditions, done) {
+	clock := progressDeadline(s.Set) > 0 && madeProgress(s.Set.Status, status) // it starts anew, and no later pass would see that
+	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation || clock || !reported(status.Conditions, done) {
 		status.Conditions = p.nextConditions(status, todo, done, now)
 	}
 	return status
@@ -144,7 +145,7 @@ func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) w
 	case rollingUpdate(p.Set).Paused:
 		c.Reason = v1beta1.ReasonPaused
 		c.Message = "CloneSet is paused"
-	case p.numbers.partitioned && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas:
+	case p.atPartition(status):
 		c.Reason = v1beta1.ReasonPartitionAvailable
 		c.Message = "CloneSet has been paused due to partition ready"
 	case exceeded:
@@ -156,6 +157,12 @@ func (p *pass) progress(status v1beta1.CloneSetStatus, deadline time.Duration) w
 		c.Message = "CloneSet is progressing"
 	}
 	return c
+}
+
+// atPartition reports whether the update has come as far as the partition lets it, and pods that it keeps are there.
+func (p *pass) atPartition(status v1beta1.CloneSetStatus) bool {
+	keeps := status.ExpectedUpdatedReplicas < status.Replicas || p.numbers.replicas == 0
+	return p.numbers.partitioned && keeps && status.ExpectedUpdatedReplicas <= status.UpdatedAvailableReplicas
 }
 
 // complete reports whether all pods exist, are at the one revision and available.

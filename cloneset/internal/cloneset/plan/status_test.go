@@ -113,6 +113,8 @@ func TestProgressing(t *testing.T) {
 		{"a pod too many is no partition", given(t, 2, deadline(60)).updated(3), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"nor is a pod that a hook keeps from going", given(t, 2, deadline(60)).updated(2).updated(1, gen.Lifecycle(contract.LifecyclePreparingDelete)), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"nor is surge", given(t, 2, deadline(60), maxSurge("1")).old(1).updated(2), v1beta1.ReasonUpdated, corev1.ConditionTrue},
+		{"partition reached, and a pod that it keeps is missing", given(t, 2, deadline(60), partition("1"), before(v1beta1.ReasonUpdated, 60)).updated(1), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
+		{"partition without pods that it keeps", given(t, 2, deadline(60), partition("100%")), v1beta1.ReasonUpdated, corev1.ConditionTrue},
 		{"partition reached with a pod too many", given(t, 2, deadline(60), partition("1")).old(1).updated(2), v1beta1.ReasonPartitionAvailable, corev1.ConditionTrue},
 		{"too many are past the deadline, too", given(t, 2, deadline(60), before(v1beta1.ReasonUpdated, 60)).updated(3), v1beta1.ReasonDeadlineExceeded, corev1.ConditionFalse},
 		{"on the way", given(t, 2, deadline(60)).old(1).updated(1), v1beta1.ReasonUpdated, corev1.ConditionTrue},
@@ -146,15 +148,19 @@ func TestProgressing(t *testing.T) {
 		assert.Equal(t, now, c.LastUpdateTime.Time)
 	})
 	t.Run("progress starts a new clock", func(t *testing.T) {
-		since := func(w *world) time.Duration {
-			w.set.Status.UpdateRevision = w.revisions[1].Name
-			return now.Sub(conditions.Get(w.status(action.Failures{}).Conditions, v1beta1.CloneSetProgressing).LastUpdateTime.Time)
+		sinceDone := func(w *world, done action.Failures) time.Duration {
+			w.set.Status.UpdateRevision, w.set.Status.ObservedGeneration = w.revisions[1].Name, w.set.Generation
+			return now.Sub(conditions.Get(w.status(done).Conditions, v1beta1.CloneSetProgressing).LastUpdateTime.Time)
 		}
+		since := func(w *world) time.Duration { return sinceDone(w, action.Failures{}) }
 		slow := func() *world { return given(t, 5, deadline(60), before(v1beta1.ReasonUpdated, 40), oneUpdated).old(2) }
 		assert.Equal(t, 40*time.Second, since(slow().updated(1)), "as before")
 		assert.Equal(t, 40*time.Second, since(slow().updated(1, unready)), "one pod went out of service")
 		assert.Zero(t, since(slow().updated(1).updated(1, unready)), "another one was updated")
 		assert.Zero(t, since(slow().updated(2)), "another one is available")
+		inVain := action.Failures{NoProgress: true}
+		assert.Equal(t, 40*time.Second, sinceDone(slow().updated(1), inVain), "as before, while a write is refused")
+		assert.Zero(t, sinceDone(slow().updated(2), inVain), "another one is available, while a write is refused")
 	})
 	t.Run("without a deadline there is no condition", func(t *testing.T) {
 		for _, option := range []setOption{func(*v1beta1.CloneSet) {}, deadline(math.MaxInt32)} {

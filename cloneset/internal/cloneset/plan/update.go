@@ -310,13 +310,9 @@ func (p *pass) updatePod(step *action.Step, o *pod, target *appsv1.ControllerRev
 		return podupdate.MoveWaits
 	}
 	a := p.deletePod(step, o, podupdate.DeleteReason{
-		Reason:  podupdate.DeleteToRecreate,
-		Message: p.updates.WhyNewPod(o.State, target),
-		Event: &action.Event{
-			Succeeded: EventRecreated,
-			Failed:    EventRecreateFailed,
-			Note:      fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
-		},
+		Reason:          podupdate.DeleteToRecreate,
+		Message:         p.updates.WhyNewPod(o.State, target),
+		Event:           recreated(o, target),
 		LabelsWhileHeld: map[string]string{contract.SpecifiedDeleteLabel: contract.SpecifiedDeleteForUpdate}, // scaling must not take it back into service
 	})
 	if podupdate.HasWrites(a) && !p.plan.Try(step, a) {
@@ -350,4 +346,13 @@ func hashName(r *appsv1.ControllerRevision) string {
 		return ""
 	}
 	return r.Name
+}
+
+// recreated is the event of a pod that goes for an update, whether a hook has held it or not.
+func recreated(o *pod, target *appsv1.ControllerRevision) *action.Event {
+	return &action.Event{
+		Succeeded: EventRecreated,
+		Failed:    EventRecreateFailed,
+		Note:      fmt.Sprintf("successfully delete pod %s for re-creation(revision %s)", o.Pod.Name, target.Name),
+	}
 }
