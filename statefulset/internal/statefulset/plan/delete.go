@@ -24,6 +24,7 @@ func (p *pass) deletePod(step *action.Step, o *pod, reason, message string) (goe
 	})
 	writes := podupdate.HasWrites(a)
 	if writes && !p.plan.Try(step, a) {
+		o.refused = true
 		return false
 	}
 	if o.leaving = true; !writes {

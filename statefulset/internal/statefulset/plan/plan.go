@@ -87,6 +87,7 @@ type pod struct {
 	updating   bool // an in-place update is not complete, though the pod may be in service all the while
 	overdue    bool // has waited in vain for resources or restarts of the update revision: it needs a new pod
 	touched    bool // has its action in this pass
+	refused    bool // its deletion waits, because the server refuses that
 	leaving    bool // goes out of service by that action
 	claims     claimState
 }

@@ -169,6 +169,12 @@ func (p *pass) mayMove(o *pod) bool {
 	return o.Active && p.lacksAnything(o) && (o.outOfService() || !held)
 }
 
+// passesOver reports whether the update of available pods goes on without the pod. Where pods have no order, one whose deletion is
+// refused gives its place to others.
+func (p *pass) passesOver(o *pod) bool {
+	return o.outOfService() || !p.mayMove(o) || o.refused && !ordered(p.Set)
+}
+
 // lacksAnything reports whether an update can do anything for the pod now. Claims that the server does not let grow do not
 // count.
 func (p *pass) lacksAnything(o *pod) bool { return o.needsUpdate() || len(p.growable(o)) > 0 }
@@ -182,7 +188,7 @@ func (p *pass) lacksAnything(o *pod) bool { return o.needsUpdate() || len(p.grow
 func (p *pass) updateAvailable(step *action.Step) {
 	b, waits := p.disruptionBudget(), false
 	for _, o := range p.targets {
-		if o.outOfService() || !p.mayMove(o) {
+		if p.passesOver(o) {
 			continue
 		}
 		switch obstacle := p.updateObstacle(o); {
@@ -280,8 +286,8 @@ func (p *pass) updatePath(o *pod) (*inplace.Update, error) {
 }
 
 // deleteSpecified replaces live pods that users have labelled, from the highest ordinal down: those out
-// of service at once, others as far as maxUnavailable lets them. It acts also on sets that are paused
-// or of type OnDelete, and below the partition.
+// of service at once, others as far as maxUnavailable lets them, and in an ordered set after the surplus pods. It acts also
+// on sets that are paused or of type OnDelete, and below the partition.
 func deleteSpecified(p *pass) {
 	if p.plan.Err != nil {
 		return
@@ -298,8 +304,7 @@ func deleteSpecified(p *pass) {
 		}
 		serves := !o.outOfService()
 		wasOut := o.countsAsUnavailable()
-		if serves && !b.allows(o) {
-			p.waitFor(b.counted, fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
+		if serves && !p.specifiedMayGo(o, b) {
 			continue
 		}
 		if p.deletePod(&step, o, "SpecifiedDelete", "it is marked for deletion") && serves {
@@ -307,6 +312,19 @@ func deleteSpecified(p *pass) {
 		}
 	}
 	p.plan.Add(step)
+}
+
+// specifiedMayGo reports whether a serving pod that is marked for deletion may go now, and if not, says what it waits for.
+func (p *pass) specifiedMayGo(o *pod, b *disruptionBudget) bool {
+	switch {
+	case ordered(p.Set) && len(p.condemned) > 0:
+		p.waitForDeletion(p.condemned[:1], "pod "+o.Pod.Name+" is marked for deletion and goes after the surplus pods")
+	case !b.allows(o):
+		p.waitFor(b.counted, fmt.Sprintf("pod %s is marked for deletion and waits (maxUnavailable %d)", o.Pod.Name, b.maxUnavailable))
+	default:
+		return true
+	}
+	return false
 }
 
 // namesOf are the names of the first pods.
