@@ -36,7 +36,7 @@ func Status(s Snapshot, todo Plan, done action.Failures) v1beta1.CloneSetStatus 
 		status.CurrentRevision = status.UpdateRevision
 	}
 	now := metav1.NewTime(s.Now)
-	clock := progressDeadline(s.Set) > 0 && madeProgress(s.Set.Status, status) // it starts anew, and no later pass would see that
+	clock := progressDeadline(s.Set) > 0 && madeProgress(s.Set.Status, status) // it starts again, and no later pass would see that
 	if !done.NoProgress || s.Set.Status.ObservedGeneration != s.Set.Generation || clock || !reported(status.Conditions, done) {
 		status.Conditions = p.nextConditions(status, todo, done, now)
 	}

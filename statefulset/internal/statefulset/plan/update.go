@@ -169,7 +169,7 @@ func (p *pass) mayMove(o *pod) bool {
 	return o.Active && p.lacksAnything(o) && (o.outOfService() || !held)
 }
 
-// passesOver reports whether the update of available pods goes on without the pod. Where pods have no order, one whose deletion is
+// passesOver reports whether the update of available pods continues without the pod. Where pods have no order, one whose deletion is
 // refused gives its place to others.
 func (p *pass) passesOver(o *pod) bool {
 	return o.outOfService() || !p.mayMove(o) || o.refused && !ordered(p.Set)
