@@ -32,7 +32,7 @@ type Work struct {
 	// Lives is how many lives ended as they should, by kind. Edits, Deletions and Evictions are what happened in them.
 	Lives                       map[string]int `json:"lives"`
 	Edits, Deletions, Evictions int
-	// Refused is how many evictions were refused, for instance by a budget.
+	// Refused is how many deletions and evictions of pods were refused, for instance by a budget.
 	Refused int
 	// Failed is how many lives did not end as they should, and Failures the reasons of the first.
 	Failed   int
@@ -148,20 +148,21 @@ func (p place) disturb(ctx context.Context, o *unstructured.Unstructured) error 
 	}
 	pod := &pods.Items[p.random.IntN(len(pods.Items))]
 	if choice == edits {
-		p.work.add(&p.work.Deletions)
-		return client.IgnoreNotFound(p.client.Delete(ctx, pod))
+		return p.disrupt(p.client.Delete(ctx, pod), &p.work.Deletions)
 	}
-	return p.evict(ctx, pod)
+	return p.disrupt(p.client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{}), &p.work.Evictions)
 }
 
-func (p place) evict(ctx context.Context, pod *corev1.Pod) error {
-	switch err := p.client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{}); {
-	case apierrors.IsTooManyRequests(err):
+// disrupt counts a request that deletes or evicts a pod by its answer. A budget refuses an eviction as one of too many requests,
+// and a deletion as forbidden.
+func (p place) disrupt(answer error, done *int) error {
+	switch {
+	case apierrors.IsTooManyRequests(answer), apierrors.IsForbidden(answer):
 		p.work.add(&p.work.Refused)
-	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("evict a pod: %w", err)
+	case client.IgnoreNotFound(answer) != nil:
+		return fmt.Errorf("delete or evict a pod: %w", answer)
 	default:
-		p.work.add(&p.work.Evictions)
+		p.work.add(done)
 	}
 	return nil
 }
